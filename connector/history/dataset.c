@@ -656,7 +656,7 @@ static int source_written(cow_file *file, uint64_t address, cow_described *told,
     cow_layout_dataset_row row;
 
     if (cow_changes_flags(file, address) != 0 || cow_changes_somewhere(file) ||
-        source_in(cow_still_source(file->written), address, told, number) != 1 || !told->usual ||
+        source_in(cow_still_source(cow_layout_still_bytes(file->written)), address, told, number) != 1 || !told->usual ||
         told->fill != COW_DESCRIBED_DEFAULT)
         return -1;
     if (cow_dataset_row_read(file, *number, &row) < 0) {

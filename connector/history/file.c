@@ -107,7 +107,7 @@ static void shut(cow_file *file)
     file->cache = NULL;
     cow_layout_still_close(file->still);
     file->still = NULL;
-    cow_still_close(file->written);
+    cow_layout_still_close(file->written);
     file->written = NULL;
     cow_file_set_shut(file);
 }
@@ -255,7 +255,7 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
     if (!writable && !created)
         file->still = cow_layout_still_open(file->loc, journal);
     if (writable && !created)
-        file->written = cow_still_open_written(journal);
+        file->written = cow_layout_still_open_written(file->loc, journal, file->fileno);
     if (created) {
         if (cow_changed_object(file, &file->root, "/", COW_CHANGED_NEW) < 0)
             goto failed;
@@ -264,6 +264,7 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
             cow_error(COW_CORRUPT, "%s: its history has vanished", name);
         goto failed;
     }
+    cow_layout_still_settle(file->written);
     /* what a name may be made of, base/options.c has seen to */
     if (writable && cow_version_may_be_made(file) < 0)
         goto failed;

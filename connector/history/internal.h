@@ -95,7 +95,7 @@ struct cow_file {
     cow_chunk_cache *cache;
     cow_journal *journal; /* NULL: the file has none */
     cow_layout_still *still; /* NULL: tables are opened */
-    cow_still *written;      /* bytes of a file that is written; NULL: they are not looked at */
+    cow_layout_still *written; /* the same of a file that is written */
     /* parts, each with a file of its own that alone looks into it */
     cow_state *state;
     cow_changes *changes;

@@ -48,7 +48,8 @@ void cow_next_version_free(cow_next_version *next)
 
 int cow_versions_open(cow_file *file)
 {
-    if (cow_layout_log_rows(file->loc, &file->next_version->known) < 0)
+    if ((file->written == NULL || !cow_layout_still_log_rows(file->written, &file->next_version->known)) &&
+        cow_layout_log_rows(file->loc, &file->next_version->known) < 0)
         return -1;
     file->next_version->newest = (int64_t)file->next_version->known - 1;
     return 0;

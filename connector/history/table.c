@@ -6,8 +6,10 @@
 
 int cow_file_open_table(const cow_file *file, cow_table_kind kind, cow_table **table)
 {
-    if (*table == NULL && file->still != NULL)
-        *table = cow_layout_still_table(file->still, kind, 0, 0);
+    const cow_layout_still *still = file->still != NULL ? file->still : file->written;
+
+    if (*table == NULL && still != NULL)
+        *table = cow_layout_still_table(still, kind, 0, 0);
     if (*table == NULL && (*table = cow_layout_table_open(file->loc, kind, 0, 0)) == NULL)
         return cow_context("%s: the history of the file is incomplete; try: h5cow verify", file->name);
     return 0;

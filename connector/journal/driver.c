@@ -6,6 +6,7 @@
 #include "journal/driver.h"
 
 #include "base/error.h"
+#include "base/map.h"
 
 #include <H5FDdevelop.h>
 
@@ -16,7 +17,7 @@
 #define NAME                     "h5cow_journal"
 #define VALUE                    ((H5FD_class_value_t)0x6835) /* beyond what HDF5 itself numbers */
 #define GIVEN_BYTES              ((uint64_t)64 << 20) /* what is written there is held in memory until the commit */
-#define SEEN                     64
+#define MOST_MET                 ((size_t)1 << 17) /* object headers that are remembered: 6 MiB */
 #define MAX_ADDRESS              ((haddr_t)COW_JOURNAL_DRIVER_LIMIT)
 #define COW_JOURNAL_DRIVER_LIMIT ((uint64_t)1 << 60)
 
@@ -34,8 +35,8 @@ typedef struct driver_file {
     size_t places;
     uint64_t given; /* bytes of them, since they were offered */
     bool held, offered;
-    cow_place seen[SEEN]; /* what of them HDF5 has read, as it reads some more than it needs: it may have that in memory */
-    size_t seens;         /* SEEN: and perhaps more of them */
+    cow_map met;     /* addresses of object headers that HDF5 has read or written */
+    bool all_met;    /* and perhaps of others */
 } driver_file;
 
 /* HDF5 tells files by number, and drivers by a registered copy of the class. */
@@ -114,6 +115,7 @@ static herr_t driver_close(H5FD_t *pub)
             break;
         }
     cow_journal_close(file->journal);
+    cow_map_free(&file->met);
     free(file->place);
     free(file);
     return leave(0, NULL, held);
@@ -124,11 +126,15 @@ static int driver_compare(const H5FD_t *a, const H5FD_t *b)
     return cow_journal_compare(((const driver_file *)a)->journal, ((const driver_file *)b)->journal);
 }
 
+/* As sec2: H5Fget_eoa asks for the SWMR one. But what HDF5 reads and writes in a file with a journal stands in memory already, and is written past
+ * HDF5 as well: it shall have nothing in an accumulator besides. */
 static herr_t driver_query(const H5FD_t *pub, unsigned long *flags)
 {
     *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
              H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_POSIX_COMPAT_HANDLE | H5FD_FEAT_SUPPORTS_SWMR_IO |
-             H5FD_FEAT_DEFAULT_VFD_COMPATIBLE; /* as sec2: H5Fget_eoa asks for the SWMR one */
+             H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
+    if (pub != NULL && !cow_journal_plain(((const driver_file *)pub)->journal))
+        *flags &= ~(unsigned long)H5FD_FEAT_ACCUMULATE_METADATA;
     if (pub != NULL && ((const driver_file *)pub)->joined)
         *flags |= H5FD_FEAT_IGNORE_DRVRINFO;
     return 0;
@@ -255,43 +261,20 @@ static herr_t driver_get_handle(H5FD_t *pub, hid_t fapl, void **handle)
     return 0;
 }
 
-/* Before places are offered: what HDF5 has written, and read side by side with that. */
-static void note_early(driver_file *file, uint64_t address, uint64_t size, bool write)
+/* HDF5 has object headers in memory that it has read or written, and begins to read them where they begin. A cache image, which comes from
+ * elsewhere, has any of them. */
+static void note_met(driver_file *file, H5FD_mem_t type, uint64_t address, size_t size)
 {
-    cow_place *early = &file->seen[0];
-    const uint64_t end = address + size, early_end = early->address + early->size;
+    const size_t signature = 8; /* is looked for where the superblock may be */
 
-    if (early->size == 0 ? !write : !write && (address > early_end || end < early->address))
+    if (file->all_met || cow_journal_plain(file->journal))
         return;
-    if (early->size == 0)
-        *early = (cow_place){address, size};
-    else {
-        early->address = early->address < address ? early->address : address;
-        early->size = (early_end > end ? early_end : end) - early->address;
+    if (type == H5FD_MEM_SUPER && size > signature && address != file->pub.base_addr)
+        file->all_met = true;
+    else if (type == H5FD_MEM_OHDR && (file->met.count >= MOST_MET || cow_map_put(&file->met, address, 0) < 0)) {
+        cow_error_clear();
+        file->all_met = true;
     }
-    file->seens = 1;
-}
-
-/* HDF5 reads these bytes. */
-static void note_seen(driver_file *file, uint64_t address, uint64_t size)
-{
-    const uint64_t base = file->pub.base_addr, end = address + size;
-    size_t low = 0, high = file->places;
-
-    while (low < high) { /* the first place that ends behind the beginning */
-        const size_t middle = (low + high) / 2;
-
-        if (base + file->place[middle].address + file->place[middle].size <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == file->places || base + file->place[low].address >= end || file->seens == SEEN)
-        return;
-    for (size_t i = 0; i < file->seens; i++)
-        if (file->seen[i].address <= address && end <= file->seen[i].address + file->seen[i].size)
-            return;
-    file->seen[file->seens++] = (cow_place){address, size};
 }
 
 static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size, void *buffer)
@@ -306,10 +289,7 @@ static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t addr
     }
     if (type == H5FD_MEM_DRAW && cow_journal_meets(file->journal, address, buffer, size))
         return leave(0, file, held);
-    if (!file->offered)
-        note_early(file, address, size, false);
-    else if (file->places > 0)
-        note_seen(file, address, size);
+    note_met(file, type, address, size);
     return leave(cow_journal_read(file->journal, address, buffer, size), file, held);
 }
 
@@ -318,14 +298,12 @@ static herr_t driver_write(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t add
     driver_file *file = (driver_file *)pub;
     cow_error_held *held = cow_error_hold();
 
-    (void)type;
     (void)dxpl;
     if (address > MAX_ADDRESS || size > MAX_ADDRESS - address) {
         cow_error(COW_USAGE, "address %llu is beyond any file", (unsigned long long)address);
         return leave(-1, file, held);
     }
-    if (!file->offered)
-        note_early(file, address, size, true);
+    note_met(file, type, address, size);
     return leave(cow_journal_write(file->journal, address, bytes, size), file, held);
 }
 
@@ -430,6 +408,7 @@ void cow_journal_driver_forget(bool library_ends)
 
         open_files.first = file->next;
         cow_journal_close(file->journal);
+        cow_map_free(&file->met);
         free(file->place);
         free(file);
     }
@@ -475,21 +454,12 @@ bool cow_journal_driver_linear(unsigned long fileno)
     return file != NULL && !file->pub.paged_aggr && file->pub.alignment <= 1;
 }
 
-/* Bytes at the end of PLACE that HDF5 has not read. */
-static uint64_t unseen(const driver_file *file, const cow_place *place)
+bool cow_journal_driver_met(unsigned long fileno, uint64_t address)
 {
-    uint64_t begin = file->pub.base_addr + place->address;
-    const uint64_t end = begin + place->size;
+    const driver_file *file = numbered(fileno);
 
-    if (file->seens == SEEN)
-        return 0;
-    for (size_t i = 0; i < file->seens; i++) {
-        const uint64_t seen = file->seen[i].address + file->seen[i].size;
-
-        if (file->seen[i].address < end && seen > begin)
-            begin = seen < end ? seen : end;
-    }
-    return end - begin;
+    return file == NULL || file->all_met || !cow_journal_driver_linear(fileno) ||
+           cow_map_get(&file->met, file->pub.base_addr + address, NULL);
 }
 
 uint64_t cow_journal_driver_allocate(unsigned long fileno, uint64_t size, bool at_end)
@@ -501,8 +471,7 @@ uint64_t cow_journal_driver_allocate(unsigned long fileno, uint64_t size, bool a
 
     if (file != NULL && !file->held && size <= GIVEN_BYTES && file->given <= GIVEN_BYTES - size)
         for (size_t i = 0; i < file->places; i++)
-            if (file->place[i].size >= size && (best == NULL || file->place[i].size < best->size) &&
-                unseen(file, &file->place[i]) >= size)
+            if (file->place[i].size >= size && (best == NULL || file->place[i].size < best->size))
                 best = &file->place[i];
     if (best != NULL) {
         best->size -= size;

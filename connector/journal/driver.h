@@ -38,6 +38,9 @@ bool cow_journal_driver_linear(unsigned long fileno);
  * many, and AT_END, where the file grows, they could not be had either, which is recorded. */
 uint64_t cow_journal_driver_allocate(unsigned long fileno, uint64_t size, bool at_end);
 
+/* May HDF5 have the object header at ADDRESS, one of its own, in memory, as it was when it read or wrote it? Also where it reads by pages. */
+bool cow_journal_driver_met(unsigned long fileno, uint64_t address);
+
 /* The journal of the file that HDF5 gave the number FILENO (H5Fget_fileno); NULL: the file has none. */
 cow_journal *cow_journal_driver_of_file(unsigned long fileno);
 

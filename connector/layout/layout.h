@@ -128,6 +128,7 @@ typedef struct cow_layout_log_row {
 
 int cow_layout_log_create(cow_loc file);
 int cow_layout_log_rows(cow_loc file, uint64_t *rows);
+#define COW_LEAST_LOG_ROW 32 /* bytes of the members without which no log is accepted */
 int cow_layout_log_read(cow_loc file, uint64_t row, cow_layout_log_row *out);
 /* COUNT rows from FIRST on, of them the members that are named, the last name NULL (MEMBERS NULL: all). */
 int cow_layout_log_read_many(cow_loc file, uint64_t first, uint64_t count, const char *const members[],

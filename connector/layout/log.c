@@ -12,7 +12,6 @@
 
 #define LOG       COW_PATH_LOG
 #define BATCH     64 /* rows read together */
-#define LEAST_ROW 32 /* bytes of the members without which no log is accepted */
 
 typedef enum { TEXT, NUMBER, BYTE } column_kind;
 
@@ -184,7 +183,7 @@ int cow_layout_log_rows(cow_loc file, uint64_t *rows)
     int status = -1;
 
     if (cow_layout_hard(file, LOG) == 0 && (l.dataset = cow_native_dataset_open(file, LOG)) != NULL)
-        status = log_extent(&l, LEAST_ROW);
+        status = log_extent(&l, COW_LEAST_LOG_ROW);
     *rows = l.rows;
     log_close(&l);
     return status;

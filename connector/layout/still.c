@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/digest.h"
 #include "base/error.h"
+#include "journal/driver.h"
 #include "layout/layout.h"
 #include "native/chunk_index.h"
 
@@ -11,11 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DATASETS, INDEX, SLOTS, RAW, PLACES };
+enum { DATASETS, SNAPSHOTS, INDEX, LOG, SLOTS, RAW, PLACES };
 
 struct cow_layout_still {
     cow_loc file;
     cow_still *still;
+    cow_journal *journal;   /* of a file that is written; else NULL */
+    unsigned long fileno;   /* the same */
+    bool settled;
     uint64_t group;         /* the address of /_versioned_data */
     uint64_t place[PLACES]; /* and those of what is in it; UINT64_MAX: not known */
 };
@@ -49,25 +53,66 @@ static bool find_group(const cow_layout_still *s, uint64_t *group)
            find(s, cow_get64(root), COW_ROOT, group);
 }
 
-cow_layout_still *cow_layout_still_open(cow_loc file, cow_journal *journal)
+/* STILL, which may be NULL, is taken over. */
+static cow_layout_still *make(cow_loc file, cow_still *still)
 {
-    static const char *const names[PLACES] = {"datasets", "index", "slots", "raw"};
-    cow_still *still = cow_still_open(journal);
     cow_layout_still *s = still == NULL ? NULL : malloc(sizeof *s);
 
     if (s == NULL) {
         cow_still_close(still);
         return NULL;
     }
-    s->file = file;
-    s->still = still;
-    if (!find_group(s, &s->group) ||
-        cow_described_links(cow_still_source(still), s->group, true, PLACES, names, s->place) <= 0) {
-        cow_error_clear();
+    *s = (cow_layout_still){.file = file, .still = still};
+    return s;
+}
+
+/* Where all that is; and what is there, at first, is what the bytes say. */
+static bool find_places(cow_layout_still *s)
+{
+    static const char *const names[PLACES] = {"datasets", "snapshots", "index", "log", "slots", "raw"};
+
+    if (find_group(s, &s->group) &&
+        cow_described_links(cow_still_source(s->still), s->group, true, PLACES, names, s->place) > 0)
+        return true;
+    cow_error_clear();
+    for (size_t i = 0; i < PLACES; i++)
+        s->place[i] = UINT64_MAX;
+    return false;
+}
+
+cow_layout_still *cow_layout_still_open(cow_loc file, cow_journal *journal)
+{
+    cow_layout_still *s = make(file, cow_still_open(journal));
+
+    if (s != NULL && !find_places(s)) {
         cow_layout_still_close(s);
         return NULL;
     }
     return s;
+}
+
+cow_layout_still *cow_layout_still_open_written(cow_loc file, cow_journal *journal, unsigned long fileno)
+{
+    cow_layout_still *s = make(file, cow_still_open_written(journal));
+
+    if (s != NULL) {
+        s->journal = journal;
+        s->fileno = fileno;
+        find_places(s);
+    }
+    return s;
+}
+
+void cow_layout_still_settle(cow_layout_still *still)
+{
+    if (still != NULL)
+        still->settled = true;
+}
+
+/* Do the bytes at ADDRESS, an object's, say what HDF5 has? */
+static bool current(const cow_layout_still *s, uint64_t address)
+{
+    return s->journal == NULL || !cow_journal_driver_met(s->fileno, address);
 }
 
 void cow_layout_still_close(cow_layout_still *still)
@@ -224,12 +269,18 @@ static bool is_row(cow_table_kind kind, unsigned rank, const cow_described *d)
         unsigned size;
     } dataset[] = {{"head", 0, 8},       {"root", 8, 8},        {"pool", 16, 4}, {"layout", 20, 1},
                    {"alloc_time", 21, 1}, {"fill_time", 22, 1}, {"flags", 23, 1}};
+    static const char *const snapshot[] = {"head", "snapshot", "version", "elements", "attributes"};
     message m = {d->type, d->type_size};
     bool good;
 
     switch (kind) {
     case COW_TABLE_INDEX:
         return take_integer(&m, 1) && m.left == 0;
+    case COW_TABLE_SNAPSHOTS:
+        good = take_compound(&m, sizeof snapshot / sizeof *snapshot, sizeof(cow_layout_snapshot_row));
+        for (size_t i = 0; good && i < sizeof snapshot / sizeof *snapshot; i++)
+            good = take_member(&m, snapshot[i], 8 * i) && take_integer(&m, 8);
+        return good && m.left == 0;
     case COW_TABLE_SLOTS:
         return cow_slot_row_size(rank) < 256 && take_compound(&m, 3, (unsigned)cow_slot_row_size(rank)) &&
                take_member(&m, "hash", 0) && take_array(&m, COW_HASH_SIZE, 1) &&
@@ -255,12 +306,13 @@ typedef struct still_table {
     cow_table_kind kind;
     uint32_t number;
     unsigned rank;
+    uint64_t address; /* of its header */
     cow_chunk_index *index;
     uint64_t chunk_rows;
     bool summed;           /* chunks have the checksum of the filter fletcher32 */
     uint8_t *chunk;        /* of these the last one, without it */
     uint64_t chunk_number; /* UINT64_MAX: none */
-    cow_table *opened;     /* by HDF5, which has the last word; NULL: it was not needed */
+    cow_table *opened;     /* by HDF5, which has the last word from then on; NULL: it was not needed */
 } still_table;
 
 static cow_table *opened(still_table *t)
@@ -270,30 +322,74 @@ static cow_table *opened(still_table *t)
     return t->opened;
 }
 
+/* Is it the bytes that count? */
+static bool by_bytes(const still_table *t)
+{
+    return t->opened == NULL && current(t->still, t->address);
+}
+
+/* The chunk NUMBER, where it is stored as it should be. */
+static bool find_chunk(still_table *t, uint64_t number, cow_chunk_place *place)
+{
+    const size_t all = (size_t)t->chunk_rows * t->table.row_size + (t->summed ? 4 : 0);
+
+    return t->index != NULL && cow_chunk_index_find(t->index, number, place) > 0 && place->address != UINT64_MAX &&
+           place->mask == 0 && (!t->summed || place->size == all) &&
+           place->address <= cow_still_source(t->still->still)->end &&
+           all <= cow_still_source(t->still->still)->end - place->address;
+}
+
+/* All of the chunk at PLACE, in `chunk`, its checksum compared. */
+static bool bring_chunk(still_table *t, uint64_t number, const cow_chunk_place *place)
+{
+    const size_t all = (size_t)t->chunk_rows * t->table.row_size;
+
+    if (t->chunk_number == number)
+        return true;
+    t->chunk_number = UINT64_MAX;
+    if ((t->chunk == NULL && (t->chunk = malloc(all + 4)) == NULL) ||
+        cow_source_bring(cow_still_source(t->still->still), place->address, t->chunk, all + 4) <= 0 ||
+        cow_fletcher32(t->chunk, all) != cow_get32(t->chunk + all))
+        return false;
+    t->chunk_number = number;
+    return true;
+}
+
 /* Bytes FIRST to FIRST + SIZE of the chunk NUMBER. */
 static bool read_chunk(still_table *t, uint64_t number, size_t first, size_t size, void *bytes)
 {
-    const cow_source *source = cow_still_source(t->still->still);
-    const size_t all = (size_t)t->chunk_rows * t->table.row_size;
     cow_chunk_place place;
 
-    if (t->index == NULL)
+    if (t->summed && t->chunk_number == number) {
+        memcpy(bytes, t->chunk + first, size);
+        return true;
+    }
+    if (!find_chunk(t, number, &place))
         return false;
     if (!t->summed)
-        return cow_chunk_index_find(t->index, number, &place) > 0 && place.address != UINT64_MAX &&
-               place.address <= source->end - first &&
-               cow_source_bring(source, place.address + first, bytes, size) > 0;
-    if (t->chunk_number != number) {
-        t->chunk_number = UINT64_MAX;
-        if (cow_chunk_index_find(t->index, number, &place) <= 0 || place.address == UINT64_MAX || place.mask != 0 ||
-            place.size != all + 4 || (t->chunk == NULL && (t->chunk = malloc(all + 4)) == NULL) ||
-            cow_source_bring(source, place.address, t->chunk, all + 4) <= 0 ||
-            cow_fletcher32(t->chunk, all) != cow_get32(t->chunk + all))
-            return false;
-        t->chunk_number = number;
-    }
+        return cow_source_bring(cow_still_source(t->still->still), place.address + first, bytes, size) > 0;
+    if (!bring_chunk(t, number, &place))
+        return false;
     memcpy(bytes, t->chunk + first, size);
     return true;
+}
+
+/* The same, written. 0: HDF5 is to do it; -1: recorded. */
+static int write_chunk(still_table *t, uint64_t number, size_t first, size_t size, const void *bytes)
+{
+    const size_t all = (size_t)t->chunk_rows * t->table.row_size;
+    const uint64_t base = cow_still_base(t->still->still);
+    cow_chunk_place place;
+
+    if (!find_chunk(t, number, &place) || (t->summed && !bring_chunk(t, number, &place)))
+        return 0;
+    if (t->summed) {
+        memcpy(t->chunk + first, bytes, size);
+        cow_put32(t->chunk + all, cow_fletcher32(t->chunk, all));
+        if (cow_journal_write(t->still->journal, base + place.address + all, t->chunk + all, 4) < 0)
+            return -1;
+    }
+    return cow_journal_write(t->still->journal, base + place.address + first, bytes, size) < 0 ? -1 : 1;
 }
 
 static int table_read(cow_table *table, uint64_t first, uint64_t count, void *rows)
@@ -301,7 +397,7 @@ static int table_read(cow_table *table, uint64_t first, uint64_t count, void *ro
     still_table *t = (still_table *)table;
     uint8_t *to = rows;
 
-    if (t->opened == NULL && first <= table->rows && count <= table->rows - first) {
+    if (by_bytes(t) && first <= table->rows && count <= table->rows - first) {
         uint64_t row = first, left = count;
 
         while (left > 0) {
@@ -321,16 +417,48 @@ static int table_read(cow_table *table, uint64_t first, uint64_t count, void *ro
 
 static int table_write(cow_table *table, uint64_t first, uint64_t count, const void *rows)
 {
-    cow_table *t = opened((still_table *)table);
+    still_table *t = (still_table *)table;
+    const uint8_t *from = rows;
+    int status = 1;
 
-    return t == NULL ? -1 : t->write(t, first, count, rows);
+    if (t->still->journal != NULL && first <= table->rows && count <= table->rows - first)
+        while (count > 0 && by_bytes(t)) {
+            const uint64_t in = first % t->chunk_rows, n = count < t->chunk_rows - in ? count : t->chunk_rows - in;
+
+            if ((status = write_chunk(t, first / t->chunk_rows, (size_t)in * table->row_size, (size_t)n * table->row_size,
+                                      from)) <= 0)
+                break;
+            from += n * table->row_size;
+            first += n;
+            count -= n;
+        }
+    if (count == 0 || status < 0)
+        return status < 0 ? -1 : 0;
+    return opened(t) == NULL ? -1 : t->opened->write(t->opened, first, count, from);
 }
 
+static int write_header(void *context, uint64_t address, const void *bytes, size_t size)
+{
+    const cow_layout_still *s = context;
+
+    return cow_journal_write(s->journal, cow_still_base(s->still) + address, bytes, size);
+}
+
+/* Rows that go are emptied by HDF5. */
 static int table_resize(cow_table *table, uint64_t rows)
 {
-    cow_table *t = opened((still_table *)table);
+    still_table *t = (still_table *)table;
+    int status = 0;
 
-    return t == NULL ? -1 : t->resize(t, rows);
+    if (t->still->journal != NULL && rows >= table->rows && by_bytes(t))
+        status = cow_header_resize(cow_still_source(t->still->still), t->address, table->rows, rows, write_header,
+                                   (void *)(uintptr_t)t->still);
+    if (status == 0)
+        status = opened(t) == NULL ? -1 : t->opened->resize(t->opened, rows);
+    if (status < 0)
+        return -1;
+    table->rows = rows;
+    return 0;
 }
 
 static void table_close(cow_table *table)
@@ -347,29 +475,55 @@ static void table_close(cow_table *table)
 /* Is it as the table's dataset should be? Else HDF5 says what is wrong. */
 static bool fits(const cow_layout_still *s, cow_table_kind kind, unsigned rank, const cow_described *d, size_t row_size)
 {
-    const cow_described_filters filters = kind == COW_TABLE_DATASETS ? COW_DESCRIBED_FLETCHER32 : COW_DESCRIBED_PLAIN;
+    const cow_described_filters filters =
+        kind == COW_TABLE_DATASETS || kind == COW_TABLE_SNAPSHOTS ? COW_DESCRIBED_FLETCHER32 : COW_DESCRIBED_PLAIN;
 
     return d->layout == COW_DESCRIBED_CHUNKED && d->rank == 1 && d->maximum[0] == UINT64_MAX && d->filters == filters &&
            !d->whole_edges && d->fill != COW_DESCRIBED_USER && d->element_size == row_size && is_row(kind, rank, d) &&
            d->chunk[0] <= MOST_CHUNK / row_size && d->extent[0] <= cow_still_source(s->still)->end / row_size;
 }
 
+/* How the table KIND is stored: the address of its header, and the bytes of its rows. false: not known. */
+static bool find_table(const cow_layout_still *s, cow_table_kind kind, uint32_t number, unsigned rank, uint64_t *address,
+                       size_t *row_size)
+{
+    char path[COW_PATH_MAX];
+
+    switch (kind) {
+    case COW_TABLE_DATASETS:
+        *row_size = sizeof(cow_layout_dataset_row);
+        *address = s->place[DATASETS];
+        break;
+    case COW_TABLE_SNAPSHOTS:
+        *row_size = sizeof(cow_layout_snapshot_row);
+        *address = s->place[SNAPSHOTS];
+        break;
+    case COW_TABLE_INDEX:
+        *row_size = 1;
+        *address = s->place[INDEX];
+        break;
+    case COW_TABLE_SLOTS:
+        *row_size = cow_slot_row_size(rank);
+        snprintf(path, sizeof path, COW_PATH_SLOTS "/%u", number);
+        /* where HDF5 has had the group of them, one may have come or gone */
+        return s->place[SLOTS] != UINT64_MAX && current(s, s->place[SLOTS]) && find(s, s->place[SLOTS], path, address) &&
+               current(s, s->place[SLOTS]);
+    default:
+        return false;
+    }
+    return *address != UINT64_MAX && !s->settled;
+}
+
 cow_table *cow_layout_still_table(const cow_layout_still *still, cow_table_kind kind, uint32_t number, unsigned rank)
 {
-    const size_t row_size = kind == COW_TABLE_INDEX   ? 1
-                            : kind == COW_TABLE_SLOTS ? cow_slot_row_size(rank)
-                                                      : sizeof(cow_layout_dataset_row);
     const cow_source *source = cow_still_source(still->still);
-    uint64_t address = still->place[kind == COW_TABLE_INDEX ? INDEX : DATASETS];
-    char path[COW_PATH_MAX];
+    uint64_t address;
+    size_t row_size;
     cow_described d;
     still_table *t;
 
-    snprintf(path, sizeof path, COW_PATH_SLOTS "/%u", number);
-    if (kind == COW_TABLE_SLOTS ? !find(still, still->place[SLOTS], path, &address)
-                                : address == UINT64_MAX || (kind != COW_TABLE_INDEX && kind != COW_TABLE_DATASETS))
-        return NULL;
-    if (cow_described_read(source, address, &d) <= 0 || !fits(still, kind, rank, &d, row_size) ||
+    if (!find_table(still, kind, number, rank, &address, &row_size) || !current(still, address) ||
+        cow_described_read(source, address, &d) <= 0 || !fits(still, kind, rank, &d, row_size) ||
         (t = calloc(1, sizeof *t)) == NULL)
         return NULL;
     *t = (still_table){.table = {.row_size = row_size,
@@ -382,6 +536,7 @@ cow_table *cow_layout_still_table(const cow_layout_still *still, cow_table_kind 
                        .kind = kind,
                        .number = number,
                        .rank = rank,
+                       .address = address,
                        .chunk_rows = d.chunk[0],
                        .summed = d.filters == COW_DESCRIBED_FLETCHER32,
                        .chunk_number = UINT64_MAX};
@@ -390,4 +545,17 @@ cow_table *cow_layout_still_table(const cow_layout_still *still, cow_table_kind 
         return NULL;
     }
     return &t->table;
+}
+
+bool cow_layout_still_log_rows(const cow_layout_still *still, uint64_t *rows)
+{
+    const cow_source *source = cow_still_source(still->still);
+    cow_described d;
+
+    if (still->settled || still->place[LOG] == UINT64_MAX || !current(still, still->place[LOG]) ||
+        cow_described_read(source, still->place[LOG], &d) <= 0 || d.layout != COW_DESCRIBED_CHUNKED || d.rank != 1 ||
+        d.extent[0] > source->end / COW_LEAST_LOG_ROW)
+        return false;
+    *rows = d.extent[0];
+    return true;
 }

@@ -12,6 +12,11 @@ typedef struct cow_layout_still cow_layout_still;
 
 /* NULL: it may change, or is not known here. FILE and JOURNAL outlive it. */
 cow_layout_still *cow_layout_still_open(cow_loc file, cow_journal *journal);
+/* The same of a file that this process writes, which HDF5 gave the number FILENO, and has just opened: tables are written by bytes as well, as long as
+ * HDF5 has not looked at them. Then, and where they need new chunks, it goes on. NULL: as above; where only the tables are not known here, their places are not. */
+cow_layout_still *cow_layout_still_open_written(cow_loc file, cow_journal *journal, unsigned long fileno);
+/* What is done to the history from now on may give tables other places: of a file that is written only slots are asked for, where no pool came or went. */
+void cow_layout_still_settle(cow_layout_still *still); /* NULL does nothing */
 void cow_layout_still_close(cow_layout_still *still); /* NULL does nothing */
 const cow_still *cow_layout_still_bytes(const cow_layout_still *still);
 /* What the attribute `format` says. false: ask HDF5. */
@@ -20,8 +25,11 @@ bool cow_layout_still_format(const cow_layout_still *still, uint32_t *format);
 /* Does FILE have a history? false: ask HDF5. JOURNAL may be NULL. */
 bool cow_layout_still_has(cow_loc file, cow_journal *journal);
 
-/* As cow_layout_table_open, of `datasets`, `index`, and `slots`, until STILL is closed. NULL: open it. */
+/* As cow_layout_table_open, of `datasets`, `snapshots`, `index`, and `slots`, until STILL is closed. NULL: open it. */
 cow_table *cow_layout_still_table(const cow_layout_still *still, cow_table_kind kind, uint32_t number, unsigned rank);
+
+/* How many rows the log has. false: not known. */
+bool cow_layout_still_log_rows(const cow_layout_still *still, uint64_t *rows);
 
 /* Where the dataset `index` is. false: not known. */
 bool cow_layout_still_index(const cow_layout_still *still, uint64_t *address);

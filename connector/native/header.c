@@ -121,6 +121,50 @@ void cow_header_free(cow_header *header)
     header->outer = NULL;
 }
 
+/* Where in the first chunk, SIZE bytes, the extent of a list is; 0: not there, or not as it should be. */
+static size_t find_extent(const cow_header *header, const uint8_t *bytes, size_t size)
+{
+    const size_t prefix = header->ordered ? 6 : 4, end = size - 4;
+    size_t at = header->prefix + header->width, length;
+
+    for (; end - at >= prefix; at += prefix + length) {
+        const uint8_t *body = bytes + at + prefix;
+
+        length = cow_get16(bytes + at + 1);
+        if (length > end - at - prefix)
+            return 0;
+        if (bytes[at] == COW_MESSAGE_SPACE) /* version 2, of a simple one that can grow */
+            return bytes[at + 3] & COW_MESSAGE_SHARED || length < 20 || body[0] != 2 || body[1] != 1 || body[2] != 1 ||
+                           body[3] != 1
+                       ? 0
+                       : at + prefix + 4;
+    }
+    return 0;
+}
+
+int cow_header_resize(const cow_source *source, uint64_t address, uint64_t former, uint64_t extent, cow_header_writer *write,
+                      void *context)
+{
+    uint8_t bytes[512];
+    cow_header header;
+    size_t size, at;
+    int status;
+
+    if ((status = cow_header_begin(source, address, &header)) <= 0)
+        return status;
+    size = header.first;
+    if (size > sizeof bytes)
+        return 0;
+    if ((status = cow_source_bring(source, address, bytes, size)) <= 0)
+        return status;
+    if (!cow_source_good(source, bytes, size - 4, cow_get32(bytes + size - 4)) ||
+        (at = find_extent(&header, bytes, size)) == 0 || cow_get64(bytes + at) != former || extent > cow_get64(bytes + at + 8))
+        return 0;
+    cow_put64(bytes + at, extent);
+    cow_put32(bytes + size - 4, cow_metadata_checksum(bytes, size - 4));
+    return write(context, address + at, bytes + at, 8) < 0 || write(context, address + size - 4, bytes + size - 4, 4) < 0 ? -1 : 1;
+}
+
 bool cow_link_parse(const uint8_t *p, size_t size, cow_link_parts *parts)
 {
     size_t next = 2;

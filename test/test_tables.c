@@ -1,0 +1,250 @@
+/* Tables that a file which is written has by its bytes (layout/still.h), beside the same ones that HDF5 has opened: each sees what the other did,
+ * and what the model of it says. */
+#include "base/error.h"
+#include "harness.h"
+#include "journal/driver.h"
+#include "layout/still.h"
+#include "random.h"
+
+#include <H5VLconnector.h>
+#include <H5VLconnector_passthru.h>
+#include <H5VLnative.h>
+#include <hdf5.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME     "test_tables.h5"
+#define RANK     2
+#define ROW_MOST 64
+
+static uint64_t dice;
+
+static uint64_t below(uint64_t n)
+{
+    return splitmix64(&dice) % n;
+}
+
+static const struct {
+    cow_table_kind kind;
+    unsigned rank;
+    const char *name;
+} kinds[] = {{COW_TABLE_DATASETS, 0, "datasets"},
+             {COW_TABLE_SNAPSHOTS, 0, "snapshots"},
+             {COW_TABLE_INDEX, 0, "index"},
+             {COW_TABLE_SLOTS, RANK, "slots"}};
+#define KINDS (sizeof kinds / sizeof *kinds)
+
+/* ---- the file ---- */
+
+typedef struct opened {
+    hid_t file;
+    cow_loc loc;
+    unsigned long fileno;
+    cow_layout_still *still;
+    cow_table *table[KINDS];
+} opened;
+
+static hid_t journal_list(void)
+{
+    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
+    cow_journal_options options = cow_journal_defaults;
+
+    options.sync = COW_SYNC_OFF;
+    assert_true(H5Pset_libver_bounds(fapl, H5F_LIBVER_V110, H5F_LIBVER_V114) >= 0);
+    assert_int_equal(cow_journal_driver_set(fapl, &options), 0);
+    return fapl;
+}
+
+static void make_group(hid_t file, const char *path)
+{
+    hid_t group = H5Gcreate2(file, path, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+
+    assert_true(group >= 0 && H5Gclose(group) >= 0);
+}
+
+static void make_file(void)
+{
+    hid_t fapl = journal_list(), file;
+    cow_loc loc;
+
+    remove(NAME);
+    assert_true((file = H5Fcreate(NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
+    loc = (cow_loc){H5VLobject(file), H5I_FILE};
+    make_group(file, COW_ROOT);
+    make_group(file, COW_PATH_SLOTS);
+    for (size_t k = 0; k < KINDS; k++) {
+        cow_table *table = cow_layout_table_create(loc, kinds[k].kind, 0, kinds[k].rank);
+
+        assert_non_null(table);
+        table->close(table);
+    }
+    assert_true(H5Fclose(file) >= 0 && H5Pclose(fapl) >= 0);
+}
+
+/* Has HDF5 looked at it? */
+static bool met(const opened *o, size_t k)
+{
+    char path[COW_PATH_MAX];
+    H5L_info2_t info;
+    uint64_t address;
+
+    snprintf(path, sizeof path, COW_ROOT "/%s%s", kinds[k].name, kinds[k].kind == COW_TABLE_SLOTS ? "/0" : "");
+    assert_true(H5Lget_info2(o->file, path, &info, H5P_DEFAULT) >= 0);
+    memcpy(&address, &info.u.token, sizeof address);
+    return cow_journal_driver_met(o->fileno, address);
+}
+
+static void open_file(opened *o, unsigned flags)
+{
+    hid_t fapl = journal_list();
+
+    assert_true((o->file = H5Fopen(NAME, flags, fapl)) >= 0 && H5Pclose(fapl) >= 0);
+    o->loc = (cow_loc){H5VLobject(o->file), H5I_FILE};
+    assert_true(H5Fget_fileno(o->file, &o->fileno) >= 0);
+    o->still = flags == H5F_ACC_RDWR
+                   ? cow_layout_still_open_written(o->loc, cow_journal_driver_of_file(o->fileno), o->fileno)
+                   : cow_layout_still_open(o->loc, cow_journal_driver_of_file(o->fileno));
+    assert_non_null(o->still);
+    for (size_t k = 0; k < KINDS; k++)
+        assert_non_null(o->table[k] = cow_layout_still_table(o->still, kinds[k].kind, 0, kinds[k].rank));
+    cow_layout_still_settle(o->still);
+}
+
+static void close_file(opened *o)
+{
+    for (size_t k = 0; k < KINDS; k++)
+        o->table[k]->close(o->table[k]);
+    cow_layout_still_close(o->still);
+    assert_true(H5Fclose(o->file) >= 0);
+}
+
+/* ---- rows ---- */
+
+static void compare(cow_table *table, cow_table *model, const char *what, const char *name)
+{
+    const size_t size = table->row_size;
+    uint8_t *have, *want;
+
+    if (table->rows != model->rows || size != model->row_size)
+        fail_msg("%s: %s has %llu rows, not %llu", name, what, (unsigned long long)table->rows, (unsigned long long)model->rows);
+    have = malloc((size_t)table->rows * size + 1);
+    want = malloc((size_t)table->rows * size + 1);
+    assert_true(have != NULL && want != NULL && table->read(table, 0, table->rows, have) == 0 &&
+                model->read(model, 0, model->rows, want) == 0);
+    for (uint64_t i = 0; i < table->rows; i++)
+        if (memcmp(have + i * size, want + i * size, size) != 0)
+            fail_msg("%s: %s has another row %llu", name, what, (unsigned long long)i);
+    free(have);
+    free(want);
+}
+
+static void change_table(cow_table *table, cow_table *model)
+{
+    static uint8_t bytes[400 * ROW_MOST];
+    uint64_t count = 1 + below(below(4) == 0 ? 300 : 5), first;
+
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(1 + below(255));
+    if (below(12) == 0) {
+        const uint64_t rows = table->rows - below(table->rows < 9 ? table->rows + 1 : 9);
+
+        assert_true(table->resize(table, rows) == 0 && model->resize(model, rows) == 0);
+    } else if (table->rows > 0 && below(2) == 0) {
+        first = below(table->rows);
+        count = count < table->rows - first ? count : table->rows - first;
+        assert_true(table->write(table, first, count, bytes) == 0 && model->write(model, first, count, bytes) == 0);
+    } else
+        assert_true(cow_table_append(table, count, bytes, NULL) == 0 && cow_table_append(model, count, bytes, NULL) == 0);
+}
+
+/* By HDF5, beside the other. */
+static void look_by_hdf5(const opened *o, size_t k, cow_table *model, bool change)
+{
+    cow_table *table = cow_layout_table_open(o->loc, kinds[k].kind, 0, kinds[k].rank);
+
+    assert_non_null(table);
+    compare(table, model, "HDF5", kinds[k].name);
+    if (change && table->rows > 0) {
+        uint8_t row[ROW_MOST];
+        const uint64_t at = below(table->rows);
+
+        for (size_t i = 0; i < sizeof row; i++)
+            row[i] = (uint8_t)(1 + below(255));
+        assert_true(table->write(table, at, 1, row) == 0 && model->write(model, at, 1, row) == 0);
+    }
+    table->close(table);
+}
+
+static void test_tables_are_the_same_by_bytes_and_by_hdf5(void **state)
+{
+    enum { ROUNDS = 150, STEPS = 12 };
+    cow_table *model[KINDS];
+    unsigned by_bytes = 0, by_both = 0;
+    opened o;
+    (void)state;
+
+    assert_true(H5VLstart_lib_state() >= 0); /* as in the connector's functions */
+    make_file();
+    for (size_t k = 0; k < KINDS; k++)
+        model[k] = NULL;
+    for (int round = 0; round < ROUNDS; round++) {
+        const bool others = below(3) == 0; /* HDF5 opens tables as well */
+
+        open_file(&o, H5F_ACC_RDWR);
+        for (size_t k = 0; k < KINDS; k++) {
+            if (model[k] == NULL)
+                model[k] = cow_table_memory(o.table[k]->row_size);
+            assert_true(model[k] != NULL && model[k]->row_size <= ROW_MOST);
+        }
+        for (int step = 0; step < STEPS; step++) {
+            const size_t k = below(KINDS);
+
+            switch (below(others ? 6 : 4)) {
+            case 0:
+                compare(o.table[k], model[k], "the table", kinds[k].name);
+                break;
+            case 1:
+            case 2:
+                change_table(o.table[k], model[k]);
+                break;
+            case 3:
+                if (below(4) == 0)
+                    assert_true(H5Fflush(o.file, H5F_SCOPE_GLOBAL) >= 0);
+                break;
+            default:
+                look_by_hdf5(&o, k, model[k], below(2) == 0);
+            }
+        }
+        for (size_t k = 0; k < KINDS; k++) {
+            by_bytes += !met(&o, k);
+            by_both += met(&o, k);
+            compare(o.table[k], model[k], "the table", kinds[k].name);
+        }
+        close_file(&o);
+        open_file(&o, H5F_ACC_RDONLY);
+        for (size_t k = 0; k < KINDS; k++) {
+            compare(o.table[k], model[k], "the table of a reader", kinds[k].name);
+            look_by_hdf5(&o, k, model[k], false);
+        }
+        close_file(&o);
+    }
+    assert_true(by_bytes > ROUNDS / 2 && by_both > ROUNDS / 2);
+    for (size_t k = 0; k < KINDS; k++)
+        model[k]->close(model[k]);
+    assert_true(H5VLfinish_lib_state() >= 0);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    dice = test_seed();
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tables_are_the_same_by_bytes_and_by_hdf5)};
+
+    return test_main(tests, argc, argv, begin, NULL);
+}
