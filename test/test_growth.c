@@ -5,6 +5,8 @@
 #include "instead.h"
 #include "with_connector.h"
 
+#include <stdlib.h>
+
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
 
@@ -15,6 +17,7 @@
 #define FILE_NAME "test_growth.h5"
 #define FEW       10
 #define MANY      400
+#define TABLES    5 /* that HDF5 may have to open, where their rows begin a new chunk: here or there */
 
 static long asked;
 
@@ -214,7 +217,7 @@ static void test_objects_beside(void **state)
     for (size_t i = 0; i < COUNT(sessions); i++) {
         long few = questions(FEW, sessions[i].session, fapl), many = questions(MANY, sessions[i].session, fapl);
 
-        if (few != many || few == 0) {
+        if (labs(few - many) > TABLES || few == 0) {
             print_error("%s: HDF5 is asked %ld times beside %d datasets, %ld times beside %d\n", sessions[i].name, few,
                         FEW, many, MANY);
             failed++;

@@ -43,6 +43,7 @@ typedef struct opened {
     unsigned long fileno;
     cow_layout_still *still;
     cow_table *table[KINDS];
+    uint64_t log_rows;
 } opened;
 
 static hid_t journal_list(void)
@@ -79,6 +80,7 @@ static void make_file(void)
         assert_non_null(table);
         table->close(table);
     }
+    assert_int_equal(cow_layout_log_create(loc), 0);
     assert_true(H5Fclose(file) >= 0 && H5Pclose(fapl) >= 0);
 }
 
@@ -108,6 +110,8 @@ static void open_file(opened *o, unsigned flags)
     assert_non_null(o->still);
     for (size_t k = 0; k < KINDS; k++)
         assert_non_null(o->table[k] = cow_layout_still_table(o->still, kinds[k].kind, 0, kinds[k].rank));
+    if (!cow_layout_still_log_rows(o->still, &o->log_rows))
+        assert_int_equal(cow_layout_log_rows(o->loc, &o->log_rows), 0);
     cow_layout_still_settle(o->still);
 }
 
@@ -235,6 +239,128 @@ static void test_tables_are_the_same_by_bytes_and_by_hdf5(void **state)
     assert_true(H5VLfinish_lib_state() >= 0);
 }
 
+/* ---- the log ---- */
+
+enum { LOG_ROWS = 400, TEXTS = 7 };
+static char *texts[LOG_ROWS][TEXTS]; /* as they were written; NULL: none */
+static cow_layout_log_row numbers[LOG_ROWS];
+
+static char **text_of(cow_layout_log_row *row, int k)
+{
+    char **const at[TEXTS] = {&row->name, &row->user, &row->host, &row->program, &row->hdf5, &row->h5cow, &row->message};
+
+    return at[k];
+}
+
+static char *random_text(void)
+{
+    static const char *const letters[] = {"a", "Z", " ", "\xc3\xa9", "7", "/"};
+    const size_t length = below(3) == 0 ? 0 : below(20) == 0 ? below(6000) : below(40);
+    char *text = calloc(2 * length + 1, 1);
+
+    assert_non_null(text);
+    for (size_t i = 0; i < length; i++)
+        strcat(text, letters[below(COUNT(letters))]);
+    return text;
+}
+
+static cow_layout_log_row random_row(int at)
+{
+    cow_layout_log_row row = {.parent = (int64_t)below(UINT64_MAX), .time = -(int64_t)below(1000), .added = (int64_t)below(99),
+                              .chunks = 5, .changed = (int64_t)below(7), .open = (uint8_t)below(3)};
+
+    for (int k = 0; k < TEXTS; k++) {
+        free(texts[at][k]);
+        texts[at][k] = below(5) == 0 ? NULL : random_text();
+        *text_of(&row, k) = texts[at][k];
+    }
+    numbers[at] = row;
+    return row;
+}
+
+static void compare_rows(cow_layout_log_row *row, int first, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const cow_layout_log_row *n = &numbers[first + i];
+
+        for (int k = 0; k < TEXTS; k++) {
+            const char *want = texts[first + i][k], *have = *text_of(&row[i], k);
+
+            if (want == NULL || *want == 0 ? have != NULL : have == NULL || strcmp(want, have) != 0)
+                fail_msg("row %d, text %d: '%s' is not '%s'", first + i, k, have == NULL ? "none" : have, want);
+        }
+        assert_true(row[i].parent == n->parent && row[i].time == n->time && row[i].added == n->added &&
+                    row[i].chunks == n->chunks && row[i].changed == n->changed && row[i].open == n->open);
+        cow_layout_log_row_free(&row[i]);
+    }
+}
+
+static bool log_met(const opened *o)
+{
+    H5L_info2_t info;
+    uint64_t address;
+
+    assert_true(H5Lget_info2(o->file, COW_PATH_LOG, &info, H5P_DEFAULT) >= 0);
+    memcpy(&address, &info.u.token, sizeof address);
+    return cow_journal_driver_met(o->fileno, address);
+}
+
+static void test_the_log_is_the_same_by_bytes_and_by_hdf5(void **state)
+{
+    static const char *const members[] = {"name", "program", "h5cow", NULL};
+    static cow_layout_log_row read[LOG_ROWS];
+    int rows = 0, by_bytes = 0, by_both = 0;
+    (void)state;
+
+    assert_true(H5VLstart_lib_state() >= 0);
+    make_file();
+    while (rows < LOG_ROWS - 10) {
+        const bool quiet = below(2) == 0, looked_at = !quiet && below(2) == 0; /* HDF5 has it open as well */
+        cow_layout_log *log;
+        opened o;
+
+        open_file(&o, H5F_ACC_RDWR);
+        assert_int_equal(o.log_rows, rows);
+        for (uint64_t commits = 1 + below(3); commits > 0; commits--) {
+            cow_layout_log_row row;
+
+            assert_non_null(log = cow_layout_log_open(o.loc, o.still));
+            assert_int_equal(cow_layout_log_meet(log, (uint64_t)rows, members), 0);
+            if (looked_at && rows > 0) {
+                const int first = (int)below((uint64_t)rows);
+
+                assert_int_equal(cow_layout_log_read_many(o.loc, (uint64_t)first, (uint64_t)(rows - first), NULL, read), 0);
+                compare_rows(read, first, rows - first);
+            }
+            row = random_row(rows);
+            assert_int_equal(cow_layout_log_put(log, (uint64_t)rows++, &row), 0);
+            if (!quiet && below(4) == 0) { /* amended */
+                row = random_row(rows - 1);
+                assert_int_equal(cow_layout_log_put(log, (uint64_t)rows - 1, &row), 0);
+            }
+            if (!quiet && below(3) == 0) {
+                assert_int_equal(cow_layout_log_take(log, (uint64_t)rows - 1, 1, NULL, read), 0);
+                compare_rows(read, rows - 1, 1);
+            }
+            cow_layout_log_close(log);
+            if (!quiet && below(8) == 0)
+                assert_int_equal(cow_layout_log_trim(o.loc, (uint64_t)--rows), 0);
+            if (below(2) == 0)
+                assert_true(H5Fflush(o.file, H5F_SCOPE_GLOBAL) >= 0);
+        }
+        by_bytes += !log_met(&o);
+        by_both += log_met(&o);
+        close_file(&o);
+        open_file(&o, H5F_ACC_RDONLY);
+        assert_int_equal(cow_layout_log_read_many(o.loc, 0, (uint64_t)rows, NULL, read), 0);
+        compare_rows(read, 0, rows);
+        close_file(&o);
+    }
+    during("%d by bytes, %d by both", by_bytes, by_both);
+    assert_true(by_bytes > 20 && by_both > 20);
+    assert_true(H5VLfinish_lib_state() >= 0);
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -244,7 +370,8 @@ static int begin(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tables_are_the_same_by_bytes_and_by_hdf5)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tables_are_the_same_by_bytes_and_by_hdf5),
+                                       cmocka_unit_test(test_the_log_is_the_same_by_bytes_and_by_hdf5)};
 
     return test_main(tests, argc, argv, begin, NULL);
 }

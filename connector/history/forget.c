@@ -208,7 +208,7 @@ static uint64_t run_of_gone(const forgetting *f, uint64_t at)
 }
 
 /* The row of a version always tells its h5cow. */
-static int find_full(const forgetting *f, const cow_layout_log *log, full_rows *full)
+static int find_full(const forgetting *f, cow_layout_log *log, full_rows *full)
 {
     static const char *const members[] = {"h5cow", NULL};
     cow_layout_log_row row[BATCH];
@@ -236,7 +236,7 @@ static int find_full(const forgetting *f, const cow_layout_log *log, full_rows *
 }
 
 /* HDF5 puts a text into a block that it has met and that has room: rather into one that has such texts already. */
-static void meet_others(const cow_layout_log *log, const full_rows *full)
+static void meet_others(cow_layout_log *log, const full_rows *full)
 {
     static const char *const members[] = {"name", NULL};
     cow_layout_log_row row[BATCH];
@@ -253,7 +253,7 @@ static void meet_others(const cow_layout_log *log, const full_rows *full)
 }
 
 /* All of them: a text that cannot be read cannot be freed either. */
-static int read_full(const cow_layout_log *log, full_rows *full)
+static int read_full(cow_layout_log *log, full_rows *full)
 {
     for (uint64_t i = 0; i < full->count; i++)
         if (cow_layout_log_take(log, full->at[i], 1, NULL, &full->row[i]) < 0)
@@ -299,7 +299,7 @@ static int shorten_rows(const forgetting *f, cow_layout_log *log)
 
 static int leave_trees(const forgetting *f)
 {
-    cow_layout_log *log = cow_layout_log_open(f->file->loc);
+    cow_layout_log *log = cow_layout_log_open(f->file->loc, NULL);
     int status = log == NULL || unlink_all(f, log) < 0 || shorten_rows(f, log) < 0 ? -1 : 0;
 
     cow_layout_log_close(log);

@@ -337,7 +337,7 @@ int cow_deleted_clear(cow_file *file, cow_loc root);
 const char *cow_tagged_version(const char *value);
 /* HDF5 puts the texts of the log and the mappings of views into a heap block that it has met since the file was opened
  * and that has room for them, or into a new one of 4 KiB. It meets those that the newest of ROWS rows of LOG lead to. */
-int cow_versions_meet_blocks(const cow_layout_log *log, uint64_t rows);
+int cow_versions_meet_blocks(cow_layout_log *log, uint64_t rows);
 /* TEXT as rows of tables have it: H5allocate_memory. NULL: no memory. */
 char *cow_versions_text(const char *text);
 /* Fill in who, where, what and when. */

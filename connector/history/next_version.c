@@ -128,7 +128,7 @@ int cow_versions_meet(cow_file *file)
 
     if (next->log != NULL)
         return 0;
-    if ((next->log = cow_layout_log_open(file->loc)) == NULL)
+    if ((next->log = cow_layout_log_open(file->loc, file->written)) == NULL)
         return -1;
     if (cow_versions_meet_blocks(next->log, next->known) == 0)
         return 0;

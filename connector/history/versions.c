@@ -18,19 +18,13 @@
 
 /* ---- rows ---- */
 
-int cow_versions_meet_blocks(const cow_layout_log *log, uint64_t rows)
+int cow_versions_meet_blocks(cow_layout_log *log, uint64_t rows)
 {
-    enum { MOST = 5 };
     /* HDF5 writes the texts of a row from the last member to the first: where a block is full in the middle of a row, `name` is in
      * the next one. And a long text may have got a block of its own. */
     static const char *const members[] = {"name", "program", "h5cow", NULL};
-    const uint64_t n = rows < MOST ? rows : MOST;
-    cow_layout_log_row row[MOST] = {0};
-    int status = n == 0 ? 0 : cow_layout_log_take(log, rows - n, n, members, row);
 
-    for (uint64_t i = 0; i < n; i++)
-        cow_layout_log_row_free(&row[i]);
-    return status;
+    return rows == 0 ? 0 : cow_layout_log_meet(log, rows, members);
 }
 
 char *cow_versions_text(const char *text)

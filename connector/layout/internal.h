@@ -3,6 +3,7 @@
 #define COW_LAYOUT_INTERNAL_H
 
 #include "layout/layout.h"
+#include "layout/still.h"
 
 /* 0: ROWS rows of SIZE bytes are not more than the file has bytes for. */
 int cow_layout_room(cow_loc file, const char *path, uint64_t rows, size_t size);
@@ -11,5 +12,27 @@ int cow_layout_room(cow_loc file, const char *path, uint64_t rows, size_t size);
 int cow_layout_stored(void *dataset, size_t row_size);
 /* 0: the texts of these rows, and those that *SUM counts, are no longer than the file, together. */
 int cow_layout_texts(cow_loc file, void *dataset, const char *path, uint64_t first, uint64_t count, uint64_t *sum);
+
+/* The members of a row of the log, in their order: how h5cow makes them. */
+typedef enum { COW_COLUMN_TEXT, COW_COLUMN_NUMBER, COW_COLUMN_BYTE } cow_column_kind;
+typedef struct cow_column {
+    const char *name;
+    size_t offset; /* in memory */
+    cow_column_kind kind;
+    bool required;
+} cow_column;
+extern const cow_column cow_layout_log_columns[];
+extern const size_t cow_layout_log_columns_count;
+#define COW_TEXT_STORED 16 /* bytes of a text in the file: its length, and where in the heaps it is */
+
+/* The log of a file that is written, by its bytes (still.h). Each 1; 0: HDF5 is to do it; -1: recorded. */
+typedef struct cow_still_log cow_still_log;
+cow_still_log *cow_still_log_open(const cow_layout_still *still, size_t *row_size); /* NULL: not known here */
+void cow_still_log_close(cow_still_log *log);                                      /* NULL does nothing */
+uint64_t cow_still_log_rows(const cow_still_log *log);
+int cow_still_log_get(cow_still_log *log, uint64_t row, void *bytes);
+/* Is there room for a row? Then it is put there. */
+bool cow_still_log_room(cow_still_log *log);
+int cow_still_log_append(cow_still_log *log, const void *bytes);
 
 #endif

@@ -138,13 +138,19 @@ int cow_layout_log_write(cow_loc file, uint64_t row, const cow_layout_log_row *i
 /* Rows beyond ROWS, of an attempt that failed, go. */
 int cow_layout_log_trim(cow_loc file, uint64_t rows);
 void cow_layout_log_row_free(cow_layout_log_row *row);
-/* The log, open and compared, for several rows: a commit reads some, and writes one. NULL: the error. */
+/* The log, for several rows: a commit writes one. STILL may be NULL; with it HDF5 opens and compares the log when it is needed for that, else here.
+ * NULL: the error. */
+struct cow_layout_still;
 typedef struct cow_layout_log cow_layout_log;
-cow_layout_log *cow_layout_log_open(cow_loc file);
+cow_layout_log *cow_layout_log_open(cow_loc file, const struct cow_layout_still *still);
 void cow_layout_log_close(cow_layout_log *log); /* NULL does nothing */
-int cow_layout_log_take(const cow_layout_log *log, uint64_t first, uint64_t count, const char *const members[],
+int cow_layout_log_take(cow_layout_log *log, uint64_t first, uint64_t count, const char *const members[],
                         cow_layout_log_row *out);
 int cow_layout_log_put(cow_layout_log *log, uint64_t row, const cow_layout_log_row *in);
+/* HDF5 gets the heaps into its memory in which the texts in MEMBERS of the COUNT newest rows are, or of as many as there are: those of the next
+ * row go where they have room. */
+#define COW_LOG_MEET_MOST 5
+int cow_layout_log_meet(cow_layout_log *log, uint64_t count, const char *const members[]);
 /* Only the members that are named, of a row that is there: the others stay, and texts of theirs where they are. */
 int cow_layout_log_put_some(cow_layout_log *log, uint64_t row, const char *const members[],
                             const cow_layout_log_row *in);

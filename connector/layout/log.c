@@ -3,9 +3,13 @@
  * Members that are not known do no harm, and a log that lacks one reads as zero or no text there: later versions of h5cow
  * add members.
  */
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/ids.h"
 #include "layout/internal.h"
+
+#include <H5VLconnector.h>
+#include <H5VLconnector_passthru.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,29 +17,23 @@
 #define LOG       COW_PATH_LOG
 #define BATCH     64 /* rows read together */
 
-typedef enum { TEXT, NUMBER, BYTE } column_kind;
-
-static const struct column {
-    const char *name;
-    size_t offset;
-    column_kind kind;
-    bool required;
-} columns[] = {
-    {"name", offsetof(cow_layout_log_row, name), TEXT, true},
-    {"parent", offsetof(cow_layout_log_row, parent), NUMBER, true},
-    {"time", offsetof(cow_layout_log_row, time), NUMBER, true},
-    {"user", offsetof(cow_layout_log_row, user), TEXT, false},
-    {"host", offsetof(cow_layout_log_row, host), TEXT, false},
-    {"program", offsetof(cow_layout_log_row, program), TEXT, false},
-    {"hdf5", offsetof(cow_layout_log_row, hdf5), TEXT, false},
-    {"h5cow", offsetof(cow_layout_log_row, h5cow), TEXT, false},
-    {"message", offsetof(cow_layout_log_row, message), TEXT, false},
-    {"added", offsetof(cow_layout_log_row, added), NUMBER, false},
-    {"chunks", offsetof(cow_layout_log_row, chunks), NUMBER, false},
-    {"changed", offsetof(cow_layout_log_row, changed), NUMBER, false},
-    {"open", offsetof(cow_layout_log_row, open), BYTE, false},
+const cow_column cow_layout_log_columns[] = {
+    {"name", offsetof(cow_layout_log_row, name), COW_COLUMN_TEXT, true},
+    {"parent", offsetof(cow_layout_log_row, parent), COW_COLUMN_NUMBER, true},
+    {"time", offsetof(cow_layout_log_row, time), COW_COLUMN_NUMBER, true},
+    {"user", offsetof(cow_layout_log_row, user), COW_COLUMN_TEXT, false},
+    {"host", offsetof(cow_layout_log_row, host), COW_COLUMN_TEXT, false},
+    {"program", offsetof(cow_layout_log_row, program), COW_COLUMN_TEXT, false},
+    {"hdf5", offsetof(cow_layout_log_row, hdf5), COW_COLUMN_TEXT, false},
+    {"h5cow", offsetof(cow_layout_log_row, h5cow), COW_COLUMN_TEXT, false},
+    {"message", offsetof(cow_layout_log_row, message), COW_COLUMN_TEXT, false},
+    {"added", offsetof(cow_layout_log_row, added), COW_COLUMN_NUMBER, false},
+    {"chunks", offsetof(cow_layout_log_row, chunks), COW_COLUMN_NUMBER, false},
+    {"changed", offsetof(cow_layout_log_row, changed), COW_COLUMN_NUMBER, false},
+    {"open", offsetof(cow_layout_log_row, open), COW_COLUMN_BYTE, false},
 };
-#define COLUMNS (sizeof columns / sizeof *columns)
+#define COLUMNS (sizeof cow_layout_log_columns / sizeof *cow_layout_log_columns)
+const size_t cow_layout_log_columns_count = COLUMNS;
 
 /* ---- types ---- */
 
@@ -49,7 +47,7 @@ static hid_t text_type(void)
     return H5I_INVALID_HID;
 }
 
-static bool wanted(const struct column *c, const char *const texts[])
+static bool wanted(const cow_column *c, const char *const texts[])
 {
     if (texts == NULL)
         return true;
@@ -64,11 +62,11 @@ static hid_t row_in_memory(const char *const names[])
     hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(cow_layout_log_row)), string = text_type();
     bool bad = type < 0 || string < 0;
 
-    for (const struct column *c = columns; !bad && c < columns + COLUMNS; c++)
+    for (const cow_column *c = cow_layout_log_columns; !bad && c < cow_layout_log_columns + COLUMNS; c++)
         if (wanted(c, names))
             bad = H5Tinsert(type, c->name, c->offset,
-                            c->kind == TEXT     ? string
-                            : c->kind == NUMBER ? H5T_NATIVE_INT64
+                            c->kind == COW_COLUMN_TEXT     ? string
+                            : c->kind == COW_COLUMN_NUMBER ? H5T_NATIVE_INT64
                                                 : H5T_NATIVE_UINT8) < 0;
     cow_close(string);
     if (!bad)
@@ -79,7 +77,7 @@ static hid_t row_in_memory(const char *const names[])
 }
 
 /* NULL: the rows have what the format says. */
-static const char *wrong_member(hid_t row, const struct column *c)
+static const char *wrong_member(hid_t row, const cow_column *c)
 {
     int index = H5Tget_member_index(row, c->name);
     hid_t member;
@@ -88,8 +86,8 @@ static const char *wrong_member(hid_t row, const struct column *c)
     if (index < 0)
         return c->required ? c->name : NULL;
     member = H5Tget_member_type(row, (unsigned)index);
-    good = c->kind == TEXT ? H5Tget_class(member) == H5T_STRING && H5Tis_variable_str(member) > 0
-                           : H5Tget_class(member) == H5T_INTEGER && H5Tget_size(member) == (c->kind == BYTE ? 1 : 8);
+    good = c->kind == COW_COLUMN_TEXT ? H5Tget_class(member) == H5T_STRING && H5Tis_variable_str(member) > 0
+                           : H5Tget_class(member) == H5T_INTEGER && H5Tget_size(member) == (c->kind == COW_COLUMN_BYTE ? 1 : 8);
     cow_close(member);
     return good ? NULL : c->name;
 }
@@ -98,7 +96,9 @@ static const char *wrong_member(hid_t row, const struct column *c)
 
 struct cow_layout_log {
     cow_loc file;
-    void *dataset;
+    void *dataset; /* NULL: it was not needed */
+    cow_still_log *bytes; /* NULL: it is not known by them */
+    size_t bytes_row;     /* of a row there */
     hid_t type;  /* of a row */
     size_t size; /* of a row in the file */
     uint64_t rows;
@@ -107,6 +107,7 @@ typedef cow_layout_log log;
 
 static void log_close(log *l)
 {
+    cow_still_log_close(l->bytes);
     cow_close(l->type);
     if (l->dataset != NULL && cow_native_dataset_close(l->dataset) < 0)
         cow_error_clear(); /* nothing was written through it that is not stored */
@@ -146,7 +147,7 @@ static int check_log(const log *l)
     H5E_BEGIN_TRY
     {
         for (size_t i = 0; wrong == NULL && i < COLUMNS; i++)
-            wrong = wrong_member(l->type, &columns[i]);
+            wrong = wrong_member(l->type, &cow_layout_log_columns[i]);
     }
     H5E_END_TRY
     if (wrong != NULL)
@@ -280,8 +281,8 @@ static cow_layout_log_row without_empty_texts(const cow_layout_log_row *in)
 {
     cow_layout_log_row row = *in;
 
-    for (const struct column *c = columns; c < columns + COLUMNS; c++)
-        if (c->kind == TEXT) {
+    for (const cow_column *c = cow_layout_log_columns; c < cow_layout_log_columns + COLUMNS; c++)
+        if (c->kind == COW_COLUMN_TEXT) {
             char **text = (char **)((char *)&row + c->offset);
             if (*text != NULL && **text == '\0')
                 *text = NULL;
@@ -328,7 +329,16 @@ int cow_layout_log_write(cow_loc file, uint64_t row, const cow_layout_log_row *i
 
 /* ---- one that stays open ---- */
 
-cow_layout_log *cow_layout_log_open(cow_loc file)
+/* From now on by HDF5. */
+static int look_by_hdf5(log *l)
+{
+    if (l->dataset != NULL)
+        return 0;
+    cow_still_log_close(l->bytes);
+    return log_open(l->file, l) < 0 ? -1 : check_log(l);
+}
+
+cow_layout_log *cow_layout_log_open(cow_loc file, const cow_layout_still *still)
 {
     log *l = malloc(sizeof *l);
 
@@ -336,7 +346,8 @@ cow_layout_log *cow_layout_log_open(cow_loc file)
         cow_error(COW_MEMORY, "no memory for the log of versions");
         return NULL;
     }
-    if (log_open(file, l) == 0 && check_log(l) == 0)
+    *l = (log){.file = file, .type = H5I_INVALID_HID};
+    if ((l->bytes = still == NULL ? NULL : cow_still_log_open(still, &l->bytes_row)) != NULL || look_by_hdf5(l) == 0)
         return l;
     cow_layout_log_close(l);
     return NULL;
@@ -350,27 +361,151 @@ void cow_layout_log_close(cow_layout_log *l)
     free(l);
 }
 
-int cow_layout_log_take(const cow_layout_log *l, uint64_t first, uint64_t count, const char *const members[],
+int cow_layout_log_take(cow_layout_log *l, uint64_t first, uint64_t count, const char *const members[],
                         cow_layout_log_row *out)
 {
-    return read_rows(l, first, count, members, out);
+    return look_by_hdf5(l) < 0 ? -1 : read_rows(l, first, count, members, out);
+}
+
+/* TEXT goes into a heap of HDF5's; AT: what the row has of it. */
+static int put_text(const log *l, const char *text, uint8_t at[COW_TEXT_STORED])
+{
+    const size_t size = text == NULL ? 0 : strlen(text);
+
+    memset(at, 0, COW_TEXT_STORED);
+    if (size == 0)
+        return 0;
+    if (size > UINT32_MAX)
+        return cow_error(COW_USAGE, "a text of a version is too long");
+    cow_put32(at, (uint32_t)size);
+    return H5VLblob_put(l->file.object, cow_native_id(), text, size, at + 4, NULL) < 0
+               ? cow_error_native("cannot write the row of a version")
+               : 0;
+}
+
+/* A new row. 1; 0: HDF5 is to write it; -1. */
+static int append_bytes(log *l, uint64_t row, const cow_layout_log_row *in)
+{
+    uint8_t bytes[256];
+    uint8_t *p = bytes + l->bytes_row;
+
+    if (l->bytes == NULL || l->bytes_row > sizeof bytes || row != cow_still_log_rows(l->bytes) || !cow_still_log_room(l->bytes))
+        return 0;
+    for (size_t i = COLUMNS; i-- > 0;) { /* as HDF5: from the last member to the first */
+        const cow_column *c = &cow_layout_log_columns[i];
+        const char *from = (const char *)in + c->offset;
+        int64_t number;
+        const char *text;
+
+        switch (c->kind) {
+        case COW_COLUMN_TEXT:
+            memcpy(&text, from, sizeof text);
+            if (put_text(l, text, p -= COW_TEXT_STORED) < 0)
+                return -1;
+            break;
+        case COW_COLUMN_NUMBER:
+            memcpy(&number, from, sizeof number);
+            cow_put64(p -= 8, (uint64_t)number);
+            break;
+        case COW_COLUMN_BYTE:
+            *--p = *(const uint8_t *)from;
+        }
+    }
+    return cow_still_log_append(l->bytes, bytes);
 }
 
 int cow_layout_log_put(cow_layout_log *l, uint64_t row, const cow_layout_log_row *in)
 {
-    return write_row(l, row, NULL, in);
+    const int status = append_bytes(l, row, in);
+
+    if (status != 0)
+        return status < 0 ? -1 : 0;
+    return look_by_hdf5(l) < 0 ? -1 : write_row(l, row, NULL, in);
+}
+
+/* HDF5 reads an object of the heap at AT, of a row, into its memory. */
+static int meet_text(const log *l, const uint8_t at[COW_TEXT_STORED])
+{
+    const uint32_t size = cow_get32(at);
+    char some[256], *text = size <= sizeof some ? some : malloc(size);
+    herr_t status = -1;
+
+    if (text == NULL)
+        return cow_error(COW_MEMORY, "no memory for a text of a version");
+    H5E_BEGIN_TRY
+    {
+        status = H5VLblob_get(l->file.object, cow_native_id(), at + 4, text, size, NULL);
+    }
+    H5E_END_TRY
+    if (text != some)
+        free(text);
+    return status < 0 ? -1 : 0;
+}
+
+/* Of the ROWS newest rows the heaps of the texts in MEMBERS, each once. 1; 0: HDF5 is to look, and has the last word on what is wrong. */
+static int meet_by_bytes(log *l, uint64_t rows, const char *const members[])
+{
+    enum { MOST_TEXT = 1 << 16, MOST = 8 };
+    uint64_t met[MOST];
+    size_t count = 0;
+
+    if (l->bytes == NULL)
+        return 0;
+    for (uint64_t row = cow_still_log_rows(l->bytes); rows-- > 0;) {
+        uint8_t bytes[256];
+        size_t at = 0;
+
+        if (l->bytes_row > sizeof bytes || row == 0 || !cow_still_log_get(l->bytes, --row, bytes))
+            return 0;
+        for (size_t i = 0; i < COLUMNS; i++) {
+            const cow_column *c = &cow_layout_log_columns[i];
+            const uint64_t heap = cow_get64(bytes + at + 4);
+            size_t k = 0;
+
+            if (c->kind == COW_COLUMN_TEXT && wanted(c, members) && cow_get32(bytes + at) > 0) {
+                while (k < count && met[k] != heap)
+                    k++;
+                if (k == MOST || cow_get32(bytes + at) > MOST_TEXT || (k == count && meet_text(l, bytes + at) < 0))
+                    return 0;
+                if (k == count)
+                    met[count++] = heap;
+            }
+            at += c->kind == COW_COLUMN_TEXT ? COW_TEXT_STORED : c->kind == COW_COLUMN_NUMBER ? 8 : 1;
+        }
+    }
+    return 1;
+}
+
+int cow_layout_log_meet(cow_layout_log *l, uint64_t count, const char *const members[])
+{
+    cow_layout_log_row row[COW_LOG_MEET_MOST] = {0};
+    uint64_t rows;
+    int status;
+
+    if (count > COW_LOG_MEET_MOST)
+        count = COW_LOG_MEET_MOST;
+    if (meet_by_bytes(l, count, members) > 0)
+        return 0;
+    cow_error_clear();
+    if (look_by_hdf5(l) < 0)
+        return -1;
+    rows = l->rows < count ? l->rows : count;
+    status = rows == 0 ? 0 : read_rows(l, l->rows - rows, rows, members, row);
+    for (uint64_t i = 0; i < rows; i++)
+        cow_layout_log_row_free(&row[i]);
+    return status;
 }
 
 int cow_layout_log_put_some(cow_layout_log *l, uint64_t row, const char *const members[], const cow_layout_log_row *in)
 {
-    return write_row(l, row, members, in);
+    return look_by_hdf5(l) < 0 ? -1 : write_row(l, row, members, in);
 }
 
 void cow_layout_log_row_free(cow_layout_log_row *row)
 {
     for (size_t i = 0; i < COLUMNS; i++)
-        if (columns[i].kind == TEXT) {
-            char **text = (char **)((char *)row + columns[i].offset);
+        if (cow_layout_log_columns[i].kind == COW_COLUMN_TEXT) {
+            char **text = (char **)((char *)row + cow_layout_log_columns[i].offset);
             H5free_memory(*text);
             *text = NULL;
         }

@@ -5,7 +5,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "journal/driver.h"
-#include "layout/layout.h"
+#include "layout/internal.h"
 #include "native/chunk_index.h"
 
 #include <stdio.h>
@@ -26,7 +26,8 @@ struct cow_layout_still {
 
 #define ROOT_AT 36 /* of the superblock, where the address of the root group is */
 
-/* Where PATH leads, whose last link is in the GROUP at that address. HDF5 looks where the group has so many links that they are in a heap. */
+/* Where PATH leads, whose last link is in the GROUP at that address. HDF5 looks where the group has so many links that they are in a heap, but
+ * not in a file that is written: it may know of an object there whose bytes are not written yet. */
 static bool find(const cow_layout_still *s, uint64_t group, const char *path, uint64_t *address)
 {
     const char *const names[] = {strrchr(path, '/') + 1};
@@ -35,7 +36,7 @@ static bool find(const cow_layout_still *s, uint64_t group, const char *path, ui
 
     if (cow_described_links(cow_still_source(s->still), group, false, 1, names, address) > 0)
         return *address != UINT64_MAX;
-    if (cow_native_link_info(s->file, path, &info) < 0) {
+    if (s->settled || cow_native_link_info(s->file, path, &info) < 0) {
         cow_error_clear();
         return false;
     }
@@ -109,7 +110,7 @@ void cow_layout_still_settle(cow_layout_still *still)
         still->settled = true;
 }
 
-/* Do the bytes at ADDRESS, an object's, say what HDF5 has? */
+/* Do the bytes at ADDRESS, a table's that was committed, say what HDF5 has? It reads the header of what it deletes, too. */
 static bool current(const cow_layout_still *s, uint64_t address)
 {
     return s->journal == NULL || !cow_journal_driver_met(s->fileno, address);
@@ -230,12 +231,17 @@ static bool take_class(message *m, unsigned class, unsigned least)
     return true;
 }
 
-/* An unsigned integer of SIZE bytes, little-endian. */
-static bool take_integer(message *m, unsigned size)
+/* An integer of SIZE bytes, little-endian. */
+static bool take_signed(message *m, unsigned size, bool has_sign)
 {
-    const uint8_t rest[] = {0, 0, 0, (uint8_t)size, 0, 0, 0, 0, 0, (uint8_t)(8 * size), 0};
+    const uint8_t rest[] = {has_sign ? 8 : 0, 0, 0, (uint8_t)size, 0, 0, 0, 0, 0, (uint8_t)(8 * size), 0};
 
     return take_class(m, 0, 1) && take(m, rest, sizeof rest);
+}
+
+static bool take_integer(message *m, unsigned size)
+{
+    return take_signed(m, size, false);
 }
 
 /* N of them. */
@@ -259,6 +265,40 @@ static bool take_member(message *m, const char *name, size_t offset)
     const uint8_t at = (uint8_t)offset;
 
     return take(m, name, strlen(name) + 1) && take(m, &at, 1);
+}
+
+/* A string of variable length. */
+static bool take_text(message *m)
+{
+    static const uint8_t rest[] = {1, 1, 0, COW_TEXT_STORED, 0, 0, 0};
+
+    return take_class(m, 9, 1) && take(m, rest, sizeof rest) && take_integer(m, 1);
+}
+
+static size_t stored_size(cow_column_kind kind)
+{
+    return kind == COW_COLUMN_TEXT ? COW_TEXT_STORED : kind == COW_COLUMN_NUMBER ? 8 : 1;
+}
+
+/* As H5Tpack makes it, with all members that there are. */
+static bool is_log_row(const cow_described *d, size_t *row_size)
+{
+    message m = {d->type, d->type_size};
+    size_t size = 0, offset = 0;
+    bool good;
+
+    for (size_t i = 0; i < cow_layout_log_columns_count; i++)
+        size += stored_size(cow_layout_log_columns[i].kind);
+    *row_size = size;
+    good = size < 256 && take_compound(&m, (unsigned)cow_layout_log_columns_count, (unsigned)size);
+    for (size_t i = 0; good && i < cow_layout_log_columns_count; i++) {
+        const cow_column *c = &cow_layout_log_columns[i];
+
+        good = take_member(&m, c->name, offset) &&
+               (c->kind == COW_COLUMN_TEXT ? take_text(&m) : take_signed(&m, c->kind == COW_COLUMN_NUMBER ? 8 : 1, c->kind == COW_COLUMN_NUMBER));
+        offset += stored_size(c->kind);
+    }
+    return good && m.left == 0;
 }
 
 static bool is_row(cow_table_kind kind, unsigned rank, const cow_described *d)
@@ -473,13 +513,12 @@ static void table_close(cow_table *table)
 }
 
 /* Is it as the table's dataset should be? Else HDF5 says what is wrong. */
-static bool fits(const cow_layout_still *s, cow_table_kind kind, unsigned rank, const cow_described *d, size_t row_size)
+static bool fits(const cow_layout_still *s, const cow_described *d, size_t row_size, bool summed)
 {
-    const cow_described_filters filters =
-        kind == COW_TABLE_DATASETS || kind == COW_TABLE_SNAPSHOTS ? COW_DESCRIBED_FLETCHER32 : COW_DESCRIBED_PLAIN;
+    const cow_described_filters filters = summed ? COW_DESCRIBED_FLETCHER32 : COW_DESCRIBED_PLAIN;
 
     return d->layout == COW_DESCRIBED_CHUNKED && d->rank == 1 && d->maximum[0] == UINT64_MAX && d->filters == filters &&
-           !d->whole_edges && d->fill != COW_DESCRIBED_USER && d->element_size == row_size && is_row(kind, rank, d) &&
+           !d->whole_edges && d->fill != COW_DESCRIBED_USER && d->element_size == row_size &&
            d->chunk[0] <= MOST_CHUNK / row_size && d->extent[0] <= cow_still_source(s->still)->end / row_size;
 }
 
@@ -505,46 +544,122 @@ static bool find_table(const cow_layout_still *s, cow_table_kind kind, uint32_t 
     case COW_TABLE_SLOTS:
         *row_size = cow_slot_row_size(rank);
         snprintf(path, sizeof path, COW_PATH_SLOTS "/%u", number);
-        /* where HDF5 has had the group of them, one may have come or gone */
-        return s->place[SLOTS] != UINT64_MAX && current(s, s->place[SLOTS]) && find(s, s->place[SLOTS], path, address) &&
-               current(s, s->place[SLOTS]);
+        return s->place[SLOTS] != UINT64_MAX && find(s, s->place[SLOTS], path, address);
     default:
         return false;
     }
     return *address != UINT64_MAX && !s->settled;
 }
 
+/* NULL: not known here, or no memory. */
+static still_table *make_table(const cow_layout_still *still, uint64_t address, const cow_described *d, size_t row_size)
+{
+    still_table *t = calloc(1, sizeof *t);
+
+    if (t == NULL)
+        return NULL;
+    *t = (still_table){.table = {.row_size = row_size,
+                                 .rows = d->extent[0],
+                                 .read = table_read,
+                                 .write = table_write,
+                                 .resize = table_resize,
+                                 .close = table_close},
+                       .still = still,
+                       .address = address,
+                       .chunk_rows = d->chunk[0],
+                       .summed = d->filters == COW_DESCRIBED_FLETCHER32,
+                       .chunk_number = UINT64_MAX};
+    if (d->index != UINT64_MAX &&
+        cow_chunk_index_open(cow_still_source(still->still), d->index, t->summed, &t->index) <= 0) {
+        table_close(&t->table);
+        return NULL;
+    }
+    return t;
+}
+
 cow_table *cow_layout_still_table(const cow_layout_still *still, cow_table_kind kind, uint32_t number, unsigned rank)
 {
-    const cow_source *source = cow_still_source(still->still);
+    const bool summed = kind == COW_TABLE_DATASETS || kind == COW_TABLE_SNAPSHOTS;
     uint64_t address;
     size_t row_size;
     cow_described d;
     still_table *t;
 
     if (!find_table(still, kind, number, rank, &address, &row_size) || !current(still, address) ||
-        cow_described_read(source, address, &d) <= 0 || !fits(still, kind, rank, &d, row_size) ||
-        (t = calloc(1, sizeof *t)) == NULL)
+        cow_described_read(cow_still_source(still->still), address, &d) <= 0 || !fits(still, &d, row_size, summed) ||
+        !is_row(kind, rank, &d) || (t = make_table(still, address, &d, row_size)) == NULL)
         return NULL;
-    *t = (still_table){.table = {.row_size = row_size,
-                                 .rows = d.extent[0],
-                                 .read = table_read,
-                                 .write = table_write,
-                                 .resize = table_resize,
-                                 .close = table_close},
-                       .still = still,
-                       .kind = kind,
-                       .number = number,
-                       .rank = rank,
-                       .address = address,
-                       .chunk_rows = d.chunk[0],
-                       .summed = d.filters == COW_DESCRIBED_FLETCHER32,
-                       .chunk_number = UINT64_MAX};
-    if (d.index != UINT64_MAX && cow_chunk_index_open(source, d.index, t->summed, &t->index) <= 0) {
-        table_close(&t->table);
-        return NULL;
-    }
+    t->kind = kind;
+    t->number = number;
+    t->rank = rank;
     return &t->table;
+}
+
+/* ---- the log ---- */
+
+struct cow_still_log {
+    still_table *t; /* which HDF5 is never asked to open: log.c does that */
+};
+
+cow_still_log *cow_still_log_open(const cow_layout_still *still, size_t *row_size)
+{
+    cow_still_log *log;
+    cow_described d;
+
+    if (still->journal == NULL || still->place[LOG] == UINT64_MAX || !current(still, still->place[LOG]) ||
+        cow_described_read(cow_still_source(still->still), still->place[LOG], &d) <= 0 || !is_log_row(&d, row_size) ||
+        !fits(still, &d, *row_size, true) || (log = malloc(sizeof *log)) == NULL)
+        return NULL;
+    if ((log->t = make_table(still, still->place[LOG], &d, *row_size)) != NULL)
+        return log;
+    free(log);
+    return NULL;
+}
+
+void cow_still_log_close(cow_still_log *log)
+{
+    if (log == NULL)
+        return;
+    table_close(&log->t->table);
+    free(log);
+}
+
+uint64_t cow_still_log_rows(const cow_still_log *log)
+{
+    return log->t->table.rows;
+}
+
+int cow_still_log_get(cow_still_log *log, uint64_t row, void *bytes)
+{
+    const size_t size = log->t->table.row_size;
+
+    return by_bytes(log->t) && row < log->t->table.rows &&
+           read_chunk(log->t, row / log->t->chunk_rows, (size_t)(row % log->t->chunk_rows) * size, size, bytes);
+}
+
+bool cow_still_log_room(cow_still_log *log)
+{
+    const uint64_t number = log->t->table.rows / log->t->chunk_rows;
+    cow_chunk_place place;
+
+    return by_bytes(log->t) && find_chunk(log->t, number, &place) && bring_chunk(log->t, number, &place);
+}
+
+int cow_still_log_append(cow_still_log *log, const void *bytes)
+{
+    still_table *t = log->t;
+    const uint64_t row = t->table.rows;
+    int status;
+
+    if (!cow_still_log_room(log))
+        return 0;
+    if ((status = cow_header_resize(cow_still_source(t->still->still), t->address, row, row + 1, write_header,
+                                    (void *)(uintptr_t)t->still)) <= 0)
+        return status;
+    t->table.rows = row + 1;
+    return write_chunk(t, row / t->chunk_rows, (size_t)(row % t->chunk_rows) * t->table.row_size, t->table.row_size, bytes) <= 0
+               ? -1
+               : 1;
 }
 
 bool cow_layout_still_log_rows(const cow_layout_still *still, uint64_t *rows)

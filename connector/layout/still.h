@@ -15,7 +15,7 @@ cow_layout_still *cow_layout_still_open(cow_loc file, cow_journal *journal);
 /* The same of a file that this process writes, which HDF5 gave the number FILENO, and has just opened: tables are written by bytes as well, as long as
  * HDF5 has not looked at them. Then, and where they need new chunks, it goes on. NULL: as above; where only the tables are not known here, their places are not. */
 cow_layout_still *cow_layout_still_open_written(cow_loc file, cow_journal *journal, unsigned long fileno);
-/* What is done to the history from now on may give tables other places: of a file that is written only slots are asked for, where no pool came or went. */
+/* From now on HDF5 may have tables that are not in the bytes, in a file that is written. */
 void cow_layout_still_settle(cow_layout_still *still); /* NULL does nothing */
 void cow_layout_still_close(cow_layout_still *still); /* NULL does nothing */
 const cow_still *cow_layout_still_bytes(const cow_layout_still *still);

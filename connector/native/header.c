@@ -121,48 +121,83 @@ void cow_header_free(cow_header *header)
     header->outer = NULL;
 }
 
-/* Where in the first chunk, SIZE bytes, the extent of a list is; 0: not there, or not as it should be. */
-static size_t find_extent(const cow_header *header, const uint8_t *bytes, size_t size)
+/* A chunk of a header, as it is in the file, and where in it the extent of a list is; 0: elsewhere. */
+typedef struct chunk {
+    uint64_t address;
+    size_t size, skip; /* the messages are behind SKIP, the checksum behind them */
+    uint8_t bytes[2048];
+    size_t extent;
+} chunk;
+
+/* The extent is looked for; where other chunks are is noted. 1; 0: it is not as it should be. */
+static int look_for_extent(cow_header *header, chunk *c)
 {
-    const size_t prefix = header->ordered ? 6 : 4, end = size - 4;
-    size_t at = header->prefix + header->width, length;
+    const size_t prefix = header->ordered ? 6 : 4, end = c->size - 4;
 
-    for (; end - at >= prefix; at += prefix + length) {
-        const uint8_t *body = bytes + at + prefix;
+    c->extent = 0;
+    for (size_t at = c->skip, length; end - at >= prefix; at += prefix + length) {
+        const uint8_t *message = c->bytes + at, *body = message + prefix;
 
-        length = cow_get16(bytes + at + 1);
+        length = cow_get16(message + 1);
         if (length > end - at - prefix)
             return 0;
-        if (bytes[at] == COW_MESSAGE_SPACE) /* version 2, of a simple one that can grow */
-            return bytes[at + 3] & COW_MESSAGE_SHARED || length < 20 || body[0] != 2 || body[1] != 1 || body[2] != 1 ||
-                           body[3] != 1
-                       ? 0
-                       : at + prefix + 4;
+        if (message[0] == COW_MESSAGE_CONTINUATION) {
+            if (message[3] & COW_MESSAGE_SHARED || length < 16 || header->outers > MOST_OUTER ||
+                COW_RESERVE(header->outer, header->outer_room, header->outers, 1) < 0)
+                return 0;
+            header->outer[header->outers++] = (cow_place){cow_get64(body), cow_get64(body + 8)};
+        } else if (message[0] == COW_MESSAGE_SPACE) { /* version 2, of a simple one that can grow */
+            if (message[3] & COW_MESSAGE_SHARED || length < 20 || body[0] != 2 || body[1] != 1 || body[2] != 1 || body[3] != 1)
+                return 0;
+            c->extent = at + prefix + 4;
+        }
     }
-    return 0;
+    return 1;
+}
+
+/* SIZE bytes at ADDRESS, of which the last four are the checksum of the others. */
+static int bring_chunk(const cow_source *source, cow_header *header, uint64_t address, uint64_t size, size_t skip,
+                       const char *magic, chunk *c)
+{
+    int status;
+
+    if (size > sizeof c->bytes || size < skip + 4)
+        return 0;
+    c->address = address;
+    c->size = (size_t)size;
+    c->skip = skip;
+    if ((status = cow_source_bring(source, address, c->bytes, c->size)) <= 0)
+        return status;
+    return memcmp(c->bytes, magic, 4) == 0 &&
+                   cow_source_good(source, c->bytes, c->size - 4, cow_get32(c->bytes + c->size - 4))
+               ? look_for_extent(header, c)
+               : 0;
 }
 
 int cow_header_resize(const cow_source *source, uint64_t address, uint64_t former, uint64_t extent, cow_header_writer *write,
                       void *context)
 {
-    uint8_t bytes[512];
     cow_header header;
-    size_t size, at;
-    int status;
+    chunk c;
+    int status = cow_header_begin(source, address, &header);
 
-    if ((status = cow_header_begin(source, address, &header)) <= 0)
+    if (status > 0)
+        status = bring_chunk(source, &header, address, header.first, header.prefix + header.width, "OHDR", &c);
+    for (size_t i = 0; status > 0 && c.extent == 0; i++)
+        status = i == header.outers
+                     ? 0
+                     : bring_chunk(source, &header, header.outer[i].address, header.outer[i].size, 4, "OCHK", &c);
+    cow_header_free(&header);
+    if (status <= 0)
         return status;
-    size = header.first;
-    if (size > sizeof bytes)
+    if (cow_get64(c.bytes + c.extent) != former || extent > cow_get64(c.bytes + c.extent + 8))
         return 0;
-    if ((status = cow_source_bring(source, address, bytes, size)) <= 0)
-        return status;
-    if (!cow_source_good(source, bytes, size - 4, cow_get32(bytes + size - 4)) ||
-        (at = find_extent(&header, bytes, size)) == 0 || cow_get64(bytes + at) != former || extent > cow_get64(bytes + at + 8))
-        return 0;
-    cow_put64(bytes + at, extent);
-    cow_put32(bytes + size - 4, cow_metadata_checksum(bytes, size - 4));
-    return write(context, address + at, bytes + at, 8) < 0 || write(context, address + size - 4, bytes + size - 4, 4) < 0 ? -1 : 1;
+    cow_put64(c.bytes + c.extent, extent);
+    cow_put32(c.bytes + c.size - 4, cow_metadata_checksum(c.bytes, c.size - 4));
+    return write(context, c.address + c.extent, c.bytes + c.extent, 8) < 0 ||
+                   write(context, c.address + c.size - 4, c.bytes + c.size - 4, 4) < 0
+               ? -1
+               : 1;
 }
 
 bool cow_link_parse(const uint8_t *p, size_t size, cow_link_parts *parts)
