@@ -7,12 +7,13 @@
 #include "journal/driver.h"
 #include "layout/internal.h"
 #include "native/chunk_index.h"
+#include "store/lookup.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DATASETS, SNAPSHOTS, INDEX, LOG, SLOTS, RAW, PLACES };
+enum { DATASETS, SNAPSHOTS, SNAPSHOT_ROWS, INDEX, LOG, SLOTS, HASHES, RAW, PLACES };
 
 struct cow_layout_still {
     cow_loc file;
@@ -70,7 +71,8 @@ static cow_layout_still *make(cow_loc file, cow_still *still)
 /* Where all that is; and what is there, at first, is what the bytes say. */
 static bool find_places(cow_layout_still *s)
 {
-    static const char *const names[PLACES] = {"datasets", "snapshots", "index", "log", "slots", "raw"};
+    static const char *const names[PLACES] = {"datasets", "snapshots", "snapshot_rows", "index",
+                                              "log",      "slots",     "hashes",        "raw"};
 
     if (find_group(s, &s->group) &&
         cow_described_links(cow_still_source(s->still), s->group, true, PLACES, names, s->place) > 0)
@@ -301,6 +303,16 @@ static bool is_log_row(const cow_described *d, size_t *row_size)
     return good && m.left == 0;
 }
 
+/* Of N unsigned ones of eight bytes. */
+static bool is_row_of_numbers(message *m, const char *const names[], size_t n)
+{
+    bool good = take_compound(m, (unsigned)n, (unsigned)(8 * n));
+
+    for (size_t i = 0; good && i < n; i++)
+        good = take_member(m, names[i], 8 * i) && take_integer(m, 8);
+    return good && m->left == 0;
+}
+
 static bool is_row(cow_table_kind kind, unsigned rank, const cow_described *d)
 {
     static const struct {
@@ -309,7 +321,8 @@ static bool is_row(cow_table_kind kind, unsigned rank, const cow_described *d)
         unsigned size;
     } dataset[] = {{"head", 0, 8},       {"root", 8, 8},        {"pool", 16, 4}, {"layout", 20, 1},
                    {"alloc_time", 21, 1}, {"fill_time", 22, 1}, {"flags", 23, 1}};
-    static const char *const snapshot[] = {"head", "snapshot", "version", "elements", "attributes"};
+    static const char *const snapshot[] = {"head", "snapshot", "version", "elements", "attributes"},
+                             *const found_row[] = {"key", "row"}, *const found_slot[] = {"key", "slot"};
     message m = {d->type, d->type_size};
     bool good;
 
@@ -317,10 +330,11 @@ static bool is_row(cow_table_kind kind, unsigned rank, const cow_described *d)
     case COW_TABLE_INDEX:
         return take_integer(&m, 1) && m.left == 0;
     case COW_TABLE_SNAPSHOTS:
-        good = take_compound(&m, sizeof snapshot / sizeof *snapshot, sizeof(cow_layout_snapshot_row));
-        for (size_t i = 0; good && i < sizeof snapshot / sizeof *snapshot; i++)
-            good = take_member(&m, snapshot[i], 8 * i) && take_integer(&m, 8);
-        return good && m.left == 0;
+        return is_row_of_numbers(&m, snapshot, sizeof snapshot / sizeof *snapshot);
+    case COW_TABLE_SNAPSHOT_ROWS:
+        return is_row_of_numbers(&m, found_row, 2);
+    case COW_TABLE_HASHES:
+        return is_row_of_numbers(&m, found_slot, 2);
     case COW_TABLE_SLOTS:
         return cow_slot_row_size(rank) < 256 && take_compound(&m, 3, (unsigned)cow_slot_row_size(rank)) &&
                take_member(&m, "hash", 0) && take_array(&m, COW_HASH_SIZE, 1) &&
@@ -528,6 +542,7 @@ static bool find_table(const cow_layout_still *s, cow_table_kind kind, uint32_t 
 {
     char path[COW_PATH_MAX];
 
+    *address = UINT64_MAX;
     switch (kind) {
     case COW_TABLE_DATASETS:
         *row_size = sizeof(cow_layout_dataset_row);
@@ -541,14 +556,22 @@ static bool find_table(const cow_layout_still *s, cow_table_kind kind, uint32_t 
         *row_size = 1;
         *address = s->place[INDEX];
         break;
+    case COW_TABLE_SNAPSHOT_ROWS:
+        *row_size = COW_LOOKUP_ROW;
+        *address = s->place[SNAPSHOT_ROWS];
+        break;
     case COW_TABLE_SLOTS:
         *row_size = cow_slot_row_size(rank);
         snprintf(path, sizeof path, COW_PATH_SLOTS "/%u", number);
         return s->place[SLOTS] != UINT64_MAX && find(s, s->place[SLOTS], path, address);
+    case COW_TABLE_HASHES:
+        *row_size = COW_LOOKUP_ROW;
+        snprintf(path, sizeof path, COW_PATH_HASHES "/%u", number);
+        return s->place[HASHES] != UINT64_MAX && find(s, s->place[HASHES], path, address);
     default:
-        return false;
+        break;
     }
-    return *address != UINT64_MAX && !s->settled;
+    return *address != UINT64_MAX;
 }
 
 /* NULL: not known here, or no memory. */
@@ -579,7 +602,7 @@ static still_table *make_table(const cow_layout_still *still, uint64_t address, 
 
 cow_table *cow_layout_still_table(const cow_layout_still *still, cow_table_kind kind, uint32_t number, unsigned rank)
 {
-    const bool summed = kind == COW_TABLE_DATASETS || kind == COW_TABLE_SNAPSHOTS;
+    const bool summed = kind != COW_TABLE_INDEX && kind != COW_TABLE_SLOTS;
     uint64_t address;
     size_t row_size;
     cow_described d;

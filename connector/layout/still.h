@@ -25,7 +25,7 @@ bool cow_layout_still_format(const cow_layout_still *still, uint32_t *format);
 /* Does FILE have a history? false: ask HDF5. JOURNAL may be NULL. */
 bool cow_layout_still_has(cow_loc file, cow_journal *journal);
 
-/* As cow_layout_table_open, of `datasets`, `snapshots`, `index`, and `slots`, until STILL is closed. NULL: open it. */
+/* As cow_layout_table_open, of those tables that are not of texts, places, or pools, until STILL is closed. NULL: open it. */
 cow_table *cow_layout_still_table(const cow_layout_still *still, cow_table_kind kind, uint32_t number, unsigned rank);
 
 /* How many rows the log has. false: not known. */
