@@ -555,3 +555,29 @@ with h5py.File(sys.argv[1], 'a') as f:
     assert listed(f"{path}@1", "-n") == wanted == listed(f"{path}@1")
     assert values(path) == values(f"{path}@6") == "1 2"
     programs.verified(path)
+
+
+def test_a_null_string_is_not_an_empty_one(programs, tmp_path):
+    """HDF5 alone reads a null pointer where no string was written, and another one for an empty string. Checksums do not tell them apart."""
+    path = tmp_path / "a.h5"
+    for code in (
+        "with h5py.File(sys.argv[1], 'w') as f:\n    for n in 2, 3: f.create_dataset(f'd{n}', (n,), h5py.string_dtype())[0] = 'x'",
+        "with h5py.File(sys.argv[1], 'a') as f:\n    f['d2'][1] = ''",
+        "with h5py.File(sys.argv[1], 'a') as f:\n    f['d3'][1:] = ['', '']",
+    ):
+        done = programs.python(code, path)
+        assert done.returncode == 0, done.stderr
+
+    def shown(name):
+        done = programs.stock("h5dump", "-y", "-d", name, path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.partition("DATA {")[2].partition("}")[0].split()
+
+    assert shown("/d2") == ['"x",', '""'] and shown("/d3") == ['"x",', '"",', '""']
+    assert programs.cow("restore", f"{path}@1").returncode == 0
+    assert shown("/d2") == ['"x",', "NULL"] and shown("/d3") == ['"x",', "NULL,", "NULL"]
+    assert programs.cow("restore", f"{path}@2", "/d2").returncode == 0
+    assert shown("/d2") == ['"x",', '""'] and shown("/d3") == ['"x",', "NULL,", "NULL"]
+    log = programs.cow("log", "--json", path).stdout
+    assert programs.cow("restore", f"{path}@2", "/d2").returncode == 0  # it is so already
+    assert programs.cow("log", "--json", path).stdout == log

@@ -109,7 +109,7 @@ static int restore_versioned(cow_restoring *r, const cow_restored_pair *pair, co
 /* ---- elements that HDF5 keeps itself ---- */
 
 /* By their checksums, where both have one. */
-static bool same_elements(const cow_restoring *r, const cow_restored_pair *pair, uint64_t snapshot)
+static bool same_sums(const cow_restoring *r, const cow_restored_pair *pair, uint64_t snapshot)
 {
     const cow_layout_snapshot_row *row = cow_snapshots_of_head(r->file, cow_address(&pair->token));
     const uint64_t newest = row == NULL ? 0 : row->elements; /* the row is valid until the next one is looked for */
@@ -118,7 +118,17 @@ static bool same_elements(const cow_restoring *r, const cow_restored_pair *pair,
            row->elements == newest;
 }
 
-#define MOST ((size_t)1 << 20) /* bytes of a dataset that is compared; a larger one is copied */
+/* A null pointer has the checksum of an empty string. */
+static bool holds_strings(void *dataset)
+{
+    hid_t type = cow_native_dataset_type(dataset);
+    bool holds = type < 0 || (cow_type_is_heap(type, true) && H5Tdetect_class(type, H5T_STRING) != 0);
+
+    cow_close(type);
+    return holds;
+}
+
+#define MOST ((size_t)1 << 20) /* bytes of a dataset that is compared; a larger one is copied, where its checksum is another one */
 
 /* All of a dataset that may be read at once; free() *VALUES, after they were reclaimed. */
 static int read_all(void *dataset, hid_t type, size_t n, void **values)
@@ -135,7 +145,7 @@ static int read_all(void *dataset, hid_t type, size_t n, void **values)
 }
 
 /* SPACE: the extent of both. 1, 0, -1 */
-static int equal_elements(const cow_restoring *r, const cow_restored_pair *pair, hid_t dcpl, hid_t space)
+static int equal_elements(const cow_restoring *r, const cow_restored_pair *pair, hid_t dcpl, hid_t space, size_t most)
 {
     hid_t type = cow_native_dataset_type(pair->head.object);
     void *now = NULL, *then = NULL;
@@ -150,7 +160,7 @@ static int equal_elements(const cow_restoring *r, const cow_restored_pair *pair,
         goto done;
     }
     equal = 0;
-    if (elements > MOST / H5Tget_size(type))
+    if (elements > most / H5Tget_size(type))
         goto done;
     equal = -1;
     if (cow_sum_fits(r->file->name, r->file->loc, pair->head.object, dcpl, type, space, &n[0]) < 0 ||
@@ -199,8 +209,12 @@ static int restore_native(cow_restoring *r, const cow_restored_pair *pair, bool 
     if (dcpl >= 0 && space >= 0 && now >= 0 && cow_native_info(pair->snapshot, NULL, H5O_INFO_BASIC, &info) == 0) {
         moved = !cow_native_space_same_extent(space, now);
         elsewhere = cow_lies_elsewhere(dcpl);
-        if (!moved && !elsewhere && !same_elements(r, pair, cow_address(&info.token)))
-            same = equal_elements(r, pair, dcpl, space);
+        if (!moved && !elsewhere) {
+            const bool sums = same_sums(r, pair, cow_address(&info.token));
+
+            if (!sums || holds_strings(pair->head.object))
+                same = equal_elements(r, pair, dcpl, space, sums ? SIZE_MAX : MOST);
+        }
         status = same < 0 ? -1 : 0;
         if (status == 0 && (moved || !same)) {
             *changed = true;

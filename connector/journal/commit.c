@@ -464,6 +464,8 @@ static int give_up_apply(cow_journal *journal, applying *a)
     return status;
 }
 
+/* Nothing between the bytes of commits is written, though it would spare calls: what is written to when the power fails may be garbage
+ * afterwards, and records mend what is in them. */
 static int write_page(void *context, uint64_t address, const uint8_t *bytes, size_t size)
 {
     cow_journal *journal = context;

@@ -617,6 +617,15 @@ cow_bytes_of_file cow_journal_bytes(const cow_journal *journal, uint64_t *base)
     return journal->phase == COW_JOURNAL_READING ? COW_BYTES_STAY : COW_BYTES_CHANGE;
 }
 
+void cow_journal_stamp_of(const cow_journal *journal, cow_journal_stamp *stamp)
+{
+    memset(stamp, 0, sizeof *stamp); /* they are compared as bytes */
+    stamp->device = journal->device;
+    stamp->inode = journal->inode;
+    stamp->sequence = journal->slot.sequence;
+    memcpy(stamp->id, journal->anchor.id, sizeof stamp->id);
+}
+
 uint64_t cow_journal_end(const cow_journal *journal)
 {
     return journal->end;

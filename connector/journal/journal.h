@@ -129,6 +129,13 @@ bool cow_journal_alone(const cow_journal *journal);
 /* Newest committed state that is seen, and the one that the file's own bytes have. For tests and h5cow recover. */
 void cow_journal_state(const cow_journal *journal, uint64_t *sequence, uint64_t *applied);
 
+/* What of a file does not change while this is the same: the file, and the newest committed state that is seen. */
+typedef struct cow_journal_stamp {
+    uint64_t device, inode, sequence;
+    uint8_t id[16];
+} cow_journal_stamp;
+void cow_journal_stamp_of(const cow_journal *journal, cow_journal_stamp *stamp);
+
 /* HDF5 locks the file that it opened: what its own driver does, for files without a journal; the others have locks of their
  * own. LOCKLESS: a file system without locks is no error. */
 int cow_journal_lock_plain(cow_journal *journal, bool writable, bool lockless);

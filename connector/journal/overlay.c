@@ -9,10 +9,11 @@
 #include <string.h>
 
 #define PAGE  4096u
-#define WORDS (PAGE / 64)
+#define WORDS (PAGE / 64) /* as many as a word has bits */
 
 typedef struct overlay_page {
     uint64_t number; /* address / PAGE */
+    uint64_t words;  /* a bit for each word of the mask that is not 0 */
     uint64_t mask[WORDS];
     uint8_t bytes[PAGE];
 } overlay_page;
@@ -68,6 +69,7 @@ static overlay_page *page_for(cow_overlay *overlay, uint64_t number)
             return NULL;
         }
         overlay->table[i]->number = number;
+        overlay->table[i]->words = 0;
         memset(overlay->table[i]->mask, 0, sizeof overlay->table[i]->mask);
         overlay->count++;
     }
@@ -84,6 +86,7 @@ static void mark(overlay_page *page, size_t from, size_t to)
     while (from < to) {
         size_t bit = from % 64, n = 64 - bit < to - from ? 64 - bit : to - from;
 
+        page->words |= (uint64_t)1 << from / 64;
         page->mask[from / 64] |= (n == 64 ? UINT64_MAX : ((uint64_t)1 << n) - 1) << bit;
         from += n;
     }
@@ -101,6 +104,11 @@ static size_t run_end(const overlay_page *page, size_t i, size_t end, bool have)
             break;
         }
         i += 64 - i % 64;
+        if (!have && i < end) { /* most pages have a few bytes here and there */
+            const uint64_t words = page->words >> i / 64;
+
+            i = words == 0 ? end : i + 64 * (size_t)__builtin_ctzll(words);
+        }
     }
     return i < end ? i : end;
 }

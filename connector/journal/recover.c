@@ -23,14 +23,35 @@
 
 /* ---- where the anchor is ---- */
 
+/* The first bytes of the file, where superblock and anchor nearly always are. */
+typedef struct front {
+    uint8_t bytes[4096];
+    bool read; /* false: it cannot be read at once */
+} front;
+
+static void read_front(const cow_disk *disk, front *f)
+{
+    f->read = cow_disk_read(disk, 0, f->bytes, sizeof f->bytes) == 0;
+    if (!f->read)
+        cow_error_clear();
+}
+
+static int read_by_front(const cow_disk *disk, const front *f, uint64_t address, void *bytes, size_t size)
+{
+    if (!f->read || address > sizeof f->bytes || size > sizeof f->bytes - address)
+        return cow_disk_read(disk, address, bytes, size);
+    memcpy(bytes, f->bytes + address, size);
+    return 0;
+}
+
 /* 1, 0, -1: it cannot be read. */
-static int anchor_at(const cow_disk *disk, uint64_t size, uint64_t address, uint64_t base, cow_anchor *anchor)
+static int anchor_at(const cow_disk *disk, const front *f, uint64_t size, uint64_t address, uint64_t base, cow_anchor *anchor)
 {
     uint8_t sector[COW_SECTOR];
 
     if (address + COW_SECTOR > size)
         return 0;
-    if (cow_disk_read(disk, address, sector, sizeof sector) < 0)
+    if (read_by_front(disk, f, address, sector, sizeof sector) < 0)
         return -1;
     return cow_anchor_decode(anchor, sector, address) && anchor->base == base;
 }
@@ -73,12 +94,14 @@ static int rebuilt_anchor(const cow_disk *disk, uint64_t base, uint64_t address,
 
 int cow_anchor_look(const cow_disk *disk, uint64_t size, cow_anchor *anchor)
 {
+    front f;
     uint8_t head[COW_SUPERBLOCK_MAX];
     int found;
 
+    read_front(disk, &f);
     /* Where HDF5 looks for a superblock: at 0, 512, 1024, 2048 ... */
     for (uint64_t base = 0; base + 2 * COW_SECTOR < size; base = base == 0 ? 512 : base * 2) {
-        if (cow_disk_read(disk, base, head, sizeof head) < 0)
+        if (read_by_front(disk, &f, base, head, sizeof head) < 0)
             return -1;
         if (cow_superblock_signature(head)) {
             uint64_t fence;
@@ -89,13 +112,13 @@ int cow_anchor_look(const cow_disk *disk, uint64_t size, cow_anchor *anchor)
                 fence = cow_superblock_extension(head);
                 if (fence >= COW_FILE_LIMIT || fence < COW_SECTOR || fence % COW_SECTOR != 0)
                     return 0;
-                found = anchor_at(disk, size, base + fence - COW_SECTOR, base, anchor);
+                found = anchor_at(disk, &f, size, base + fence - COW_SECTOR, base, anchor);
                 return found != 0 ? found : rebuilt_anchor(disk, base, base + fence - COW_SECTOR, anchor);
             }
         }
         /* no superblock, or a torn one: the first commit was not applied yet, or a disk failed */
         for (uint64_t distance = COW_SECTOR; distance <= COW_ANCHOR_DISTANCE; distance *= 2)
-            if ((found = anchor_at(disk, size, base + distance, base, anchor)) != 0)
+            if ((found = anchor_at(disk, &f, size, base + distance, base, anchor)) != 0)
                 return found;
         if (cow_superblock_signature(head))
             return 0;

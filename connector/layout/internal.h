@@ -13,6 +13,43 @@ int cow_layout_stored(void *dataset, size_t row_size);
 /* 0: the texts of these rows, and those that *SUM counts, are no longer than the file, together. */
 int cow_layout_texts(cow_loc file, void *dataset, const char *path, uint64_t first, uint64_t count, uint64_t *sum);
 
+/* ---- still.h ---- */
+
+enum {
+    COW_PLACE_DATASETS,
+    COW_PLACE_SNAPSHOTS,
+    COW_PLACE_SNAPSHOT_ROWS,
+    COW_PLACE_INDEX,
+    COW_PLACE_LOG,
+    COW_PLACE_SLOTS,
+    COW_PLACE_HASHES,
+    COW_PLACE_RAW,
+    COW_PLACES
+};
+
+typedef struct cow_places {
+    uint64_t group;      /* the address of /_versioned_data */
+    uint64_t at[COW_PLACES]; /* and those of what is in it; UINT64_MAX: not known */
+    uint32_t format;     /* 0: not known */
+} cow_places;
+
+struct cow_layout_still {
+    cow_loc file;
+    cow_still *still;
+    cow_journal *journal;   /* of a file that is written; else NULL */
+    unsigned long fileno;   /* the same */
+    bool settled;
+    cow_places place;
+};
+/* Where PATH leads, whose last link is in the GROUP at that address. */
+bool cow_still_find(const cow_layout_still *s, uint64_t group, const char *path, uint64_t *address);
+/* Do the bytes of the table at ADDRESS say what HDF5 has? */
+bool cow_still_current(const cow_layout_still *s, uint64_t address);
+/* Has the dataset rows of this kind? RANK: of slots. */
+bool cow_is_row(cow_table_kind kind, unsigned rank, const cow_described *d);
+/* And *ROW_SIZE. */
+bool cow_is_log_row(const cow_described *d, size_t *row_size);
+
 /* The members of a row of the log, in their order: how h5cow makes them. */
 typedef enum { COW_COLUMN_TEXT, COW_COLUMN_NUMBER, COW_COLUMN_BYTE } cow_column_kind;
 typedef struct cow_column {

@@ -16,24 +16,7 @@
 
 #define LOG       COW_PATH_LOG
 #define BATCH     64 /* rows read together */
-
-const cow_column cow_layout_log_columns[] = {
-    {"name", offsetof(cow_layout_log_row, name), COW_COLUMN_TEXT, true},
-    {"parent", offsetof(cow_layout_log_row, parent), COW_COLUMN_NUMBER, true},
-    {"time", offsetof(cow_layout_log_row, time), COW_COLUMN_NUMBER, true},
-    {"user", offsetof(cow_layout_log_row, user), COW_COLUMN_TEXT, false},
-    {"host", offsetof(cow_layout_log_row, host), COW_COLUMN_TEXT, false},
-    {"program", offsetof(cow_layout_log_row, program), COW_COLUMN_TEXT, false},
-    {"hdf5", offsetof(cow_layout_log_row, hdf5), COW_COLUMN_TEXT, false},
-    {"h5cow", offsetof(cow_layout_log_row, h5cow), COW_COLUMN_TEXT, false},
-    {"message", offsetof(cow_layout_log_row, message), COW_COLUMN_TEXT, false},
-    {"added", offsetof(cow_layout_log_row, added), COW_COLUMN_NUMBER, false},
-    {"chunks", offsetof(cow_layout_log_row, chunks), COW_COLUMN_NUMBER, false},
-    {"changed", offsetof(cow_layout_log_row, changed), COW_COLUMN_NUMBER, false},
-    {"open", offsetof(cow_layout_log_row, open), COW_COLUMN_BYTE, false},
-};
-#define COLUMNS (sizeof cow_layout_log_columns / sizeof *cow_layout_log_columns)
-const size_t cow_layout_log_columns_count = COLUMNS;
+#define COLUMNS   cow_layout_log_columns_count
 
 /* ---- types ---- */
 
@@ -335,7 +318,11 @@ static int look_by_hdf5(log *l)
     if (l->dataset != NULL)
         return 0;
     cow_still_log_close(l->bytes);
-    return log_open(l->file, l) < 0 ? -1 : check_log(l);
+    if (log_open(l->file, l) == 0 && check_log(l) == 0)
+        return 0;
+    log_close(l);
+    *l = (log){.file = l->file, .type = H5I_INVALID_HID};
+    return -1;
 }
 
 cow_layout_log *cow_layout_log_open(cow_loc file, const cow_layout_still *still)

@@ -83,7 +83,7 @@ static herr_t copy_native(const cow_where *from, const cow_where *to, hid_t ocpy
     unsigned flags = 0;
     herr_t status = -1;
 
-    if (H5Pget_copy_object(ocpypl, &flags) < 0)
+    if (ocpypl != H5P_DEFAULT && H5Pget_copy_object(ocpypl, &flags) < 0)
         return cow_error_native("cannot get how to copy");
     if ((flags & H5O_COPY_PRESERVE_NULL_FLAG) != 0 &&
         ((own = H5Pcopy(ocpypl)) < 0 || H5Pset_copy_object(own, flags & ~(unsigned)H5O_COPY_PRESERVE_NULL_FLAG) < 0))

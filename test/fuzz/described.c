@@ -12,6 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* An extent, and the checksum behind it, both within the image. */
+static int write_header(void *context, uint64_t address, const void *bytes, size_t size)
+{
+    const cow_source *source = context;
+
+    (void)bytes;
+    if (address > source->end || size > source->end - address || (size != 8 && size != 4))
+        abort();
+    return 0;
+}
+
 /* The first byte: are checksums compared, is it a group, and are the chunks filtered? */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -31,6 +42,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         cow_described_links(&source, cow_get16(data + 1), true, 2, names, address);
     else if (cow_described_read(&source, cow_get16(data + 1), &d) > 0) {
         assert(d.rank <= COW_DESCRIBED_RANK && d.type_size <= COW_DESCRIBED_TYPE);
+        if (d.rank == 1 &&
+            cow_header_resize(&source, cow_get16(data + 1), d.extent[0], d.extent[0] + 1, write_header, &source) < 0)
+            abort();
         if (d.layout == COW_DESCRIBED_VIRTUAL && cow_described_source(&source, &d, sizeof file, file, name, &mappings) > 0)
             assert(strlen(file) < sizeof file && strlen(name) < sizeof name);
         if (d.layout == COW_DESCRIBED_CHUNKED && cow_chunk_index_open(&source, d.index, data[0] & 4, &index) > 0)
