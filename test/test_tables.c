@@ -4,6 +4,7 @@
 #include "harness.h"
 #include "journal/driver.h"
 #include "layout/still.h"
+#include "library/library.h"
 #include "random.h"
 
 #include <H5VLconnector.h>
@@ -188,10 +189,11 @@ static void test_tables_are_the_same_by_bytes_and_by_hdf5(void **state)
     enum { ROUNDS = 150, STEPS = 18 };
     cow_table *model[KINDS];
     unsigned by_bytes = 0, by_both = 0;
+    void *context = NULL;
     opened o;
     (void)state;
 
-    assert_true(H5VLstart_lib_state() >= 0); /* as in the connector's functions */
+    assert_true(cow_library_enter(&context) >= 0); /* as in the connector's functions */
     make_file();
     for (size_t k = 0; k < KINDS; k++)
         model[k] = NULL;
@@ -239,7 +241,7 @@ static void test_tables_are_the_same_by_bytes_and_by_hdf5(void **state)
     assert_true(by_bytes > ROUNDS / 2 && by_both > ROUNDS / 2);
     for (size_t k = 0; k < KINDS; k++)
         model[k]->close(model[k]);
-    assert_true(H5VLfinish_lib_state() >= 0);
+    assert_true(cow_library_leave(context) >= 0);
 }
 
 /* ---- the log ---- */
@@ -313,9 +315,10 @@ static void test_the_log_is_the_same_by_bytes_and_by_hdf5(void **state)
     static const char *const members[] = {"name", "program", "h5cow", NULL};
     static cow_layout_log_row read[LOG_ROWS];
     int rows = 0, by_bytes = 0, by_both = 0;
+    void *context = NULL;
     (void)state;
 
-    assert_true(H5VLstart_lib_state() >= 0);
+    assert_true(cow_library_enter(&context) >= 0);
     make_file();
     while (rows < LOG_ROWS - 10) {
         const bool quiet = below(2) == 0, looked_at = !quiet && below(2) == 0; /* HDF5 has it open as well */
@@ -361,7 +364,7 @@ static void test_the_log_is_the_same_by_bytes_and_by_hdf5(void **state)
     }
     during("%d by bytes, %d by both", by_bytes, by_both);
     assert_true(by_bytes > 20 && by_both > 20);
-    assert_true(H5VLfinish_lib_state() >= 0);
+    assert_true(cow_library_leave(context) >= 0);
 }
 
 static int begin(void **state)
