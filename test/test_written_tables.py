@@ -133,16 +133,6 @@ for n in range(2):
     with h5py.File(path, 'r') as f:
         assert (f['many'][...] == want).all()
 """,
-    "its tables are looked at": """
-for _ in range(15):
-    with h5py.File(path, 'r+') as f:
-        if '_versioned_data' in f:
-            for name in 'datasets', 'snapshots', 'index', 'log':
-                if name in f['_versioned_data']:
-                    f[f'_versioned_data/{name}'].shape
-        change(f, dice.randrange(N))
-    remember()
-""",
 }
 END = """
 for version in range(1, len(history) + 1):

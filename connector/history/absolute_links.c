@@ -28,7 +28,7 @@ int cow_absolute_links(cow_file *file)
     int found = 1;
 
     if (!state->read) {
-        if ((file->written == NULL || !cow_layout_still_byte(file->written, COW_ABSOLUTE, &state->value)) &&
+        if (!cow_layout_still_byte(file->written, COW_ABSOLUTE, &state->value) &&
             (found = cow_layout_number(file->loc, COW_ABSOLUTE, H5T_STD_U8LE, &state->value)) < 0)
             return cow_error_where(file->name, "looking for absolute links");
         if (found == 0)

@@ -259,7 +259,7 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
     if (created) {
         if (cow_changed_object(file, &file->root, "/", COW_CHANGED_NEW) < 0)
             goto failed;
-    } else if ((found = check_format(file->loc, file->still != NULL ? file->still : file->written, &file->format)) <= 0 ||
+    } else if ((found = check_format(file->loc, cow_file_tables(file), &file->format)) <= 0 ||
                cow_file_open_tables(file) < 0) {
         if (found == 0)
             cow_error(COW_CORRUPT, "%s: its history has vanished", name);

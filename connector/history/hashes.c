@@ -124,10 +124,7 @@ static cow_table *told(cow_hashes *h, cow_table *under)
 
 static int open_under(const cow_hashes *h, cow_table **under)
 {
-    const cow_layout_still *still = h->file->written;
-
-    *under = still == NULL ? NULL
-                           : cow_layout_still_table(still, h->snapshots ? COW_TABLE_SNAPSHOT_ROWS : COW_TABLE_HASHES, h->id, 0);
+    *under = cow_layout_still_table(h->file->written, h->snapshots ? COW_TABLE_SNAPSHOT_ROWS : COW_TABLE_HASHES, h->id, 0);
     if (*under != NULL)
         return 1;
     return h->snapshots ? cow_layout_snapshot_rows_open(h->file->loc, under)

@@ -94,8 +94,8 @@ struct cow_file {
     cow_table *index;
     cow_chunk_cache *cache;
     cow_journal *journal; /* NULL: the file has none */
-    cow_layout_still *still; /* NULL: tables are opened */
-    cow_layout_still *written; /* the same of a file that is written */
+    cow_layout_still *still;   /* bytes of a file that is only read; NULL: tables are opened */
+    cow_layout_still *written; /* the same of a file that is written: at most one of the two */
     /* parts, each with a file of its own that alone looks into it */
     cow_state *state;
     cow_changes *changes;
@@ -336,8 +336,8 @@ int cow_deleted_clear(cow_file *file, cow_loc root);
 /* The name of the version in the value of a tag; NULL: it is not the path of a version. */
 const char *cow_tagged_version(const char *value);
 /* HDF5 puts the texts of the log and the mappings of views into a heap block that it has met since the file was opened
- * and that has room for them, or into a new one of 4 KiB. It meets those that the newest of ROWS rows of LOG lead to. */
-int cow_versions_meet_blocks(cow_layout_log *log, uint64_t rows);
+ * and that has room for them, or into a new one of 4 KiB. It meets those that the newest rows of LOG lead to. */
+int cow_versions_meet_blocks(cow_layout_log *log);
 /* TEXT as rows of tables have it: H5allocate_memory. NULL: no memory. */
 char *cow_versions_text(const char *text);
 /* Fill in who, where, what and when. */

@@ -48,7 +48,7 @@ void cow_next_version_free(cow_next_version *next)
 
 int cow_versions_open(cow_file *file)
 {
-    if ((file->written == NULL || !cow_layout_still_log_rows(file->written, &file->next_version->known)) &&
+    if (!cow_layout_still_log_rows(file->written, &file->next_version->known) &&
         cow_layout_log_rows(file->loc, &file->next_version->known) < 0)
         return -1;
     file->next_version->newest = (int64_t)file->next_version->known - 1;
@@ -130,7 +130,7 @@ int cow_versions_meet(cow_file *file)
         return 0;
     if ((next->log = cow_layout_log_open(file->loc, file->written)) == NULL)
         return -1;
-    if (cow_versions_meet_blocks(next->log, next->known) == 0)
+    if (cow_versions_meet_blocks(next->log) == 0)
         return 0;
     cow_versions_part(file);
     return -1;

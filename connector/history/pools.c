@@ -249,8 +249,7 @@ static int allow_finding(cow_file *file, opened *o)
 /* The table of its slots. */
 static cow_table *open_slots(const cow_file *file, uint32_t id, unsigned rank)
 {
-    const cow_layout_still *still = file->still != NULL ? file->still : file->written;
-    cow_table *table = still == NULL ? NULL : cow_layout_still_table(still, COW_TABLE_SLOTS, id, rank);
+    cow_table *table = cow_layout_still_table(cow_file_tables(file), COW_TABLE_SLOTS, id, rank);
 
     return table != NULL ? table : cow_layout_table_open(file->loc, COW_TABLE_SLOTS, id, rank);
 }

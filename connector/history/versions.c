@@ -18,13 +18,13 @@
 
 /* ---- rows ---- */
 
-int cow_versions_meet_blocks(cow_layout_log *log, uint64_t rows)
+int cow_versions_meet_blocks(cow_layout_log *log)
 {
     /* HDF5 writes the texts of a row from the last member to the first: where a block is full in the middle of a row, `name` is in
      * the next one. And a long text may have got a block of its own. */
     static const char *const members[] = {"name", "program", "h5cow", NULL};
 
-    return rows == 0 ? 0 : cow_layout_log_meet(log, rows, members);
+    return cow_layout_log_meet(log, members);
 }
 
 char *cow_versions_text(const char *text)

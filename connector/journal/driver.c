@@ -35,8 +35,8 @@ typedef struct driver_file {
     size_t places;
     uint64_t given; /* bytes of them, since they were offered */
     bool held, offered;
-    cow_map met;     /* addresses of object headers that HDF5 has read or written */
-    bool all_met;    /* and perhaps of others */
+    cow_map met;  /* addresses of object headers that HDF5 has read or written */
+    bool all_met; /* and perhaps of others */
 } driver_file;
 
 /* HDF5 tells files by number, and drivers by a registered copy of the class. */
@@ -447,19 +447,21 @@ cow_journal *cow_journal_driver_of_file(unsigned long fileno)
     return file == NULL || cow_journal_plain(file->journal) ? NULL : file->journal;
 }
 
+static bool is_linear(const driver_file *file)
+{
+    return file != NULL && !file->pub.paged_aggr && file->pub.alignment <= 1;
+}
+
 bool cow_journal_driver_linear(unsigned long fileno)
 {
-    const driver_file *file = numbered(fileno);
-
-    return file != NULL && !file->pub.paged_aggr && file->pub.alignment <= 1;
+    return is_linear(numbered(fileno));
 }
 
 bool cow_journal_driver_met(unsigned long fileno, uint64_t address)
 {
     const driver_file *file = numbered(fileno);
 
-    return file == NULL || file->all_met || !cow_journal_driver_linear(fileno) ||
-           cow_map_get(&file->met, file->pub.base_addr + address, NULL);
+    return !is_linear(file) || file->all_met || cow_map_get(&file->met, file->pub.base_addr + address, NULL);
 }
 
 uint64_t cow_journal_driver_allocate(unsigned long fileno, uint64_t size, bool at_end)

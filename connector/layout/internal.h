@@ -13,6 +13,12 @@ int cow_layout_stored(void *dataset, size_t row_size);
 /* 0: the texts of these rows, and those that *SUM counts, are no longer than the file, together. */
 int cow_layout_texts(cow_loc file, void *dataset, const char *path, uint64_t first, uint64_t count, uint64_t *sum);
 
+/* Where a table is, the bytes of its rows in memory and (but for those with texts) in the file, and whether its chunks have checksums of HDF5's.
+ * NUMBER and RANK of what has none are 0. */
+void cow_table_path(char path[COW_PATH_MAX], cow_table_kind kind, uint32_t number);
+size_t cow_table_row_size(cow_table_kind kind, unsigned rank);
+bool cow_table_is_summed(cow_table_kind kind);
+
 /* ---- still.h ---- */
 
 enum {
@@ -28,9 +34,9 @@ enum {
 };
 
 typedef struct cow_places {
-    uint64_t group;      /* the address of /_versioned_data */
+    uint64_t group;          /* the address of /_versioned_data */
     uint64_t at[COW_PLACES]; /* and those of what is in it; UINT64_MAX: not known */
-    uint32_t format;     /* 0: not known */
+    uint32_t format;         /* 0: not known */
 } cow_places;
 
 struct cow_layout_still {
@@ -61,11 +67,12 @@ typedef struct cow_column {
 extern const cow_column cow_layout_log_columns[];
 extern const size_t cow_layout_log_columns_count;
 #define COW_TEXT_STORED 16 /* bytes of a text in the file: its length, and where in the heaps it is */
+size_t cow_column_stored(cow_column_kind kind);
 
 /* The log of a file that is written, by its bytes (still.h). Each 1; 0: HDF5 is to do it; -1: recorded. */
-typedef struct cow_still_log cow_still_log;
+typedef struct still_table cow_still_log;
 cow_still_log *cow_still_log_open(const cow_layout_still *still, size_t *row_size); /* NULL: not known here */
-void cow_still_log_close(cow_still_log *log);                                      /* NULL does nothing */
+void cow_still_log_close(cow_still_log *log); /* NULL does nothing */
 uint64_t cow_still_log_rows(const cow_still_log *log);
 int cow_still_log_get(cow_still_log *log, uint64_t row, void *bytes);
 /* Is there room for a row? Then it is put there. */

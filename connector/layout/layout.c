@@ -344,7 +344,7 @@ void cow_layout_raw_path(char path[COW_PATH_MAX], uint32_t pool)
     snprintf(path, COW_PATH_MAX, COW_PATH_RAW "/%u", pool);
 }
 
-static void table_path(char path[COW_PATH_MAX], cow_table_kind kind, uint32_t number)
+void cow_table_path(char path[COW_PATH_MAX], cow_table_kind kind, uint32_t number)
 {
     static const char *const names[] = {"datasets",   "pools",      "snapshots", "index", "",
                                         "incomplete", "operations", "free",      "",      "snapshot_rows"};
@@ -417,7 +417,7 @@ static int check_table(void *dataset, size_t row_size, cow_table_kind kind)
 {
     char path[COW_PATH_MAX];
 
-    table_path(path, kind, 0);
+    cow_table_path(path, kind, 0);
     return check_rows(dataset, path, kind, 0) < 0 ? -1 : cow_layout_stored(dataset, row_size);
 }
 
@@ -475,7 +475,12 @@ static cow_table_check *const check_of[] = {
     [COW_TABLE_OPERATIONS] = check_operations, [COW_TABLE_FREE] = check_free,
     [COW_TABLE_HASHES] = check_hashes,         [COW_TABLE_SNAPSHOT_ROWS] = check_snapshot_rows};
 
-static size_t size_of_row(cow_table_kind kind, unsigned rank)
+bool cow_table_is_summed(cow_table_kind kind)
+{
+    return kind != COW_TABLE_INDEX && kind != COW_TABLE_SLOTS;
+}
+
+size_t cow_table_row_size(cow_table_kind kind, unsigned rank)
 {
     switch (kind) {
     case COW_TABLE_DATASETS:
@@ -503,7 +508,7 @@ static size_t size_of_row(cow_table_kind kind, unsigned rank)
 
 cow_table *cow_layout_table_open_at(cow_loc file, const char *path, cow_table_kind kind, unsigned rank)
 {
-    size_t size = size_of_row(kind, rank);
+    size_t size = cow_table_row_size(kind, rank);
     void *dataset = NULL;
     cow_table *table;
 
@@ -526,7 +531,7 @@ cow_table *cow_layout_table_open(cow_loc file, cow_table_kind kind, uint32_t num
 {
     char path[COW_PATH_MAX];
 
-    table_path(path, kind, number);
+    cow_table_path(path, kind, number);
     return cow_layout_table_open_at(file, path, kind, rank);
 }
 
@@ -536,12 +541,12 @@ cow_table *cow_layout_table_create(cow_loc file, cow_table_kind kind, uint32_t n
     char path[COW_PATH_MAX];
     cow_table *table = NULL;
 
-    table_path(path, kind, number);
+    cow_table_path(path, kind, number);
     if (type >= 0)
         table = cow_native_table_create(
             file, path, type,
             kind == COW_TABLE_POOLS || (kind >= COW_TABLE_INCOMPLETE && kind <= COW_TABLE_FREE) ? 1024 : 4096,
-            kind != COW_TABLE_INDEX && kind != COW_TABLE_SLOTS);
+            cow_table_is_summed(kind));
     cow_close(type);
     return table;
 }

@@ -147,10 +147,9 @@ void cow_layout_log_close(cow_layout_log *log); /* NULL does nothing */
 int cow_layout_log_take(cow_layout_log *log, uint64_t first, uint64_t count, const char *const members[],
                         cow_layout_log_row *out);
 int cow_layout_log_put(cow_layout_log *log, uint64_t row, const cow_layout_log_row *in);
-/* HDF5 gets the heaps into its memory in which the texts in MEMBERS of the COUNT newest rows are, or of as many as there are: those of the next
- * row go where they have room. */
-#define COW_LOG_MEET_MOST 5
-int cow_layout_log_meet(cow_layout_log *log, uint64_t count, const char *const members[]);
+/* HDF5 gets the heaps into its memory in which the texts in MEMBERS of the newest rows are: those of the next row go where they have room. */
+#define COW_LOG_MEET_MOST 5 /* rows */
+int cow_layout_log_meet(cow_layout_log *log, const char *const members[]);
 /* Only the members that are named, of a row that is there: the others stay, and texts of theirs where they are. */
 int cow_layout_log_put_some(cow_layout_log *log, uint64_t row, const char *const members[],
                             const cow_layout_log_row *in);

@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOG       COW_PATH_LOG
-#define BATCH     64 /* rows read together */
-#define COLUMNS   cow_layout_log_columns_count
+#define LOG     COW_PATH_LOG
+#define BATCH   64 /* rows read together */
+#define COLUMNS cow_layout_log_columns_count
 
 /* ---- types ---- */
 
@@ -50,7 +50,7 @@ static hid_t row_in_memory(const char *const names[])
             bad = H5Tinsert(type, c->name, c->offset,
                             c->kind == COW_COLUMN_TEXT     ? string
                             : c->kind == COW_COLUMN_NUMBER ? H5T_NATIVE_INT64
-                                                : H5T_NATIVE_UINT8) < 0;
+                                                           : H5T_NATIVE_UINT8) < 0;
     cow_close(string);
     if (!bad)
         return type;
@@ -69,8 +69,9 @@ static const char *wrong_member(hid_t row, const cow_column *c)
     if (index < 0)
         return c->required ? c->name : NULL;
     member = H5Tget_member_type(row, (unsigned)index);
-    good = c->kind == COW_COLUMN_TEXT ? H5Tget_class(member) == H5T_STRING && H5Tis_variable_str(member) > 0
-                           : H5Tget_class(member) == H5T_INTEGER && H5Tget_size(member) == (c->kind == COW_COLUMN_BYTE ? 1 : 8);
+    good = c->kind == COW_COLUMN_TEXT
+               ? H5Tget_class(member) == H5T_STRING && H5Tis_variable_str(member) > 0
+               : H5Tget_class(member) == H5T_INTEGER && H5Tget_size(member) == (c->kind == COW_COLUMN_BYTE ? 1 : 8);
     cow_close(member);
     return good ? NULL : c->name;
 }
@@ -79,11 +80,11 @@ static const char *wrong_member(hid_t row, const cow_column *c)
 
 struct cow_layout_log {
     cow_loc file;
-    void *dataset; /* NULL: it was not needed */
-    cow_still_log *bytes; /* NULL: it is not known by them */
+    cow_still_log *bytes; /* NULL: it is not known by them, or no longer */
     size_t bytes_row;     /* of a row there */
-    hid_t type;  /* of a row */
-    size_t size; /* of a row in the file */
+    void *dataset;        /* NULL: it was not needed */
+    hid_t type;           /* of a row */
+    size_t size;          /* of a row in the file */
     uint64_t rows;
 };
 typedef cow_layout_log log;
@@ -334,7 +335,7 @@ cow_layout_log *cow_layout_log_open(cow_loc file, const cow_layout_still *still)
         return NULL;
     }
     *l = (log){.file = file, .type = H5I_INVALID_HID};
-    if ((l->bytes = still == NULL ? NULL : cow_still_log_open(still, &l->bytes_row)) != NULL || look_by_hdf5(l) == 0)
+    if ((l->bytes = cow_still_log_open(still, &l->bytes_row)) != NULL || look_by_hdf5(l) == 0)
         return l;
     cow_layout_log_close(l);
     return NULL;
@@ -376,7 +377,8 @@ static int append_bytes(log *l, uint64_t row, const cow_layout_log_row *in)
     uint8_t bytes[256];
     uint8_t *p = bytes + l->bytes_row;
 
-    if (l->bytes == NULL || l->bytes_row > sizeof bytes || row != cow_still_log_rows(l->bytes) || !cow_still_log_room(l->bytes))
+    if (l->bytes == NULL || l->bytes_row > sizeof bytes || row != cow_still_log_rows(l->bytes) ||
+        !cow_still_log_room(l->bytes))
         return 0;
     for (size_t i = COLUMNS; i-- > 0;) { /* as HDF5: from the last member to the first */
         const cow_column *c = &cow_layout_log_columns[i];
@@ -384,18 +386,19 @@ static int append_bytes(log *l, uint64_t row, const cow_layout_log_row *in)
         int64_t number;
         const char *text;
 
+        p -= cow_column_stored(c->kind);
         switch (c->kind) {
         case COW_COLUMN_TEXT:
             memcpy(&text, from, sizeof text);
-            if (put_text(l, text, p -= COW_TEXT_STORED) < 0)
+            if (put_text(l, text, p) < 0)
                 return -1;
             break;
         case COW_COLUMN_NUMBER:
             memcpy(&number, from, sizeof number);
-            cow_put64(p -= 8, (uint64_t)number);
+            cow_put64(p, (uint64_t)number);
             break;
         case COW_COLUMN_BYTE:
-            *--p = *(const uint8_t *)from;
+            *p = *(const uint8_t *)from;
         }
     }
     return cow_still_log_append(l->bytes, bytes);
@@ -429,20 +432,22 @@ static int meet_text(const log *l, const uint8_t at[COW_TEXT_STORED])
     return status < 0 ? -1 : 0;
 }
 
-/* Of the ROWS newest rows the heaps of the texts in MEMBERS, each once. 1; 0: HDF5 is to look, and has the last word on what is wrong. */
-static int meet_by_bytes(log *l, uint64_t rows, const char *const members[])
+/* Each heap once. 1; 0: HDF5 is to look, and has the last word on what is wrong. */
+static int meet_by_bytes(log *l, const char *const members[])
 {
     enum { MOST_TEXT = 1 << 16, MOST = 8 };
     uint64_t met[MOST];
+    uint64_t row = l->bytes == NULL ? 0 : cow_still_log_rows(l->bytes);
+    const uint64_t end = row < COW_LOG_MEET_MOST ? 0 : row - COW_LOG_MEET_MOST;
     size_t count = 0;
 
     if (l->bytes == NULL)
         return 0;
-    for (uint64_t row = cow_still_log_rows(l->bytes); rows-- > 0;) {
+    while (row > end) {
         uint8_t bytes[256];
         size_t at = 0;
 
-        if (l->bytes_row > sizeof bytes || row == 0 || !cow_still_log_get(l->bytes, --row, bytes))
+        if (l->bytes_row > sizeof bytes || !cow_still_log_get(l->bytes, --row, bytes))
             return 0;
         for (size_t i = 0; i < COLUMNS; i++) {
             const cow_column *c = &cow_layout_log_columns[i];
@@ -457,26 +462,24 @@ static int meet_by_bytes(log *l, uint64_t rows, const char *const members[])
                 if (k == count)
                     met[count++] = heap;
             }
-            at += c->kind == COW_COLUMN_TEXT ? COW_TEXT_STORED : c->kind == COW_COLUMN_NUMBER ? 8 : 1;
+            at += cow_column_stored(c->kind);
         }
     }
     return 1;
 }
 
-int cow_layout_log_meet(cow_layout_log *l, uint64_t count, const char *const members[])
+int cow_layout_log_meet(cow_layout_log *l, const char *const members[])
 {
     cow_layout_log_row row[COW_LOG_MEET_MOST] = {0};
     uint64_t rows;
     int status;
 
-    if (count > COW_LOG_MEET_MOST)
-        count = COW_LOG_MEET_MOST;
-    if (meet_by_bytes(l, count, members) > 0)
+    if (meet_by_bytes(l, members) > 0)
         return 0;
     cow_error_clear();
     if (look_by_hdf5(l) < 0)
         return -1;
-    rows = l->rows < count ? l->rows : count;
+    rows = l->rows < COW_LOG_MEET_MOST ? l->rows : COW_LOG_MEET_MOST;
     status = rows == 0 ? 0 : read_rows(l, l->rows - rows, rows, members, row);
     for (uint64_t i = 0; i < rows; i++)
         cow_layout_log_row_free(&row[i]);

@@ -92,7 +92,7 @@ static bool take_text(message *m)
     return take_class(m, 9, 1) && take(m, rest, sizeof rest) && take_integer(m, 1);
 }
 
-static size_t stored_size(cow_column_kind kind)
+size_t cow_column_stored(cow_column_kind kind)
 {
     return kind == COW_COLUMN_TEXT ? COW_TEXT_STORED : kind == COW_COLUMN_NUMBER ? 8 : 1;
 }
@@ -105,15 +105,17 @@ bool cow_is_log_row(const cow_described *d, size_t *row_size)
     bool good;
 
     for (size_t i = 0; i < cow_layout_log_columns_count; i++)
-        size += stored_size(cow_layout_log_columns[i].kind);
+        size += cow_column_stored(cow_layout_log_columns[i].kind);
     *row_size = size;
     good = size < 256 && take_compound(&m, (unsigned)cow_layout_log_columns_count, (unsigned)size);
     for (size_t i = 0; good && i < cow_layout_log_columns_count; i++) {
         const cow_column *c = &cow_layout_log_columns[i];
 
         good = take_member(&m, c->name, offset) &&
-               (c->kind == COW_COLUMN_TEXT ? take_text(&m) : take_signed(&m, c->kind == COW_COLUMN_NUMBER ? 8 : 1, c->kind == COW_COLUMN_NUMBER));
-        offset += stored_size(c->kind);
+               (c->kind == COW_COLUMN_TEXT
+                    ? take_text(&m)
+                    : take_signed(&m, (unsigned)cow_column_stored(c->kind), c->kind == COW_COLUMN_NUMBER));
+        offset += cow_column_stored(c->kind);
     }
     return good && m.left == 0;
 }
@@ -134,7 +136,7 @@ bool cow_is_row(cow_table_kind kind, unsigned rank, const cow_described *d)
         const char *name;
         size_t offset;
         unsigned size;
-    } dataset[] = {{"head", 0, 8},       {"root", 8, 8},        {"pool", 16, 4}, {"layout", 20, 1},
+    } dataset[] = {{"head", 0, 8},        {"root", 8, 8},       {"pool", 16, 4}, {"layout", 20, 1},
                    {"alloc_time", 21, 1}, {"fill_time", 22, 1}, {"flags", 23, 1}};
     static const char *const snapshot[] = {"head", "snapshot", "version", "elements", "attributes"},
                              *const found_row[] = {"key", "row"}, *const found_slot[] = {"key", "slot"};

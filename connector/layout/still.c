@@ -64,7 +64,7 @@ static cow_layout_still *make(cow_loc file, cow_still *still)
 static bool find_places(cow_layout_still *s)
 {
     static const char *const names[COW_PLACES] = {"datasets", "snapshots", "snapshot_rows", "index",
-                                              "log",      "slots",     "hashes",        "raw"};
+                                                  "log",      "slots",     "hashes",        "raw"};
 
     if (find_group(s, &s->place.group) &&
         cow_described_links(cow_still_source(s->still), s->place.group, true, COW_PLACES, names, s->place.at) > 0)
@@ -164,10 +164,10 @@ static int look_for_number(void *context, const uint8_t *message, size_t prefix,
     const size_t name = strlen(n->name) + 1, all = 9 + name + sizeof type + sizeof scalar + n->size;
     const uint8_t *body = message + prefix, *p = body + 9;
 
-    if (message[0] != COW_MESSAGE_ATTRIBUTE || message[3] & COW_MESSAGE_SHARED || length < all || body[0] != 3 || body[1] != 0 ||
-        cow_get16(body + 2) != name || cow_get16(body + 4) != sizeof type || cow_get16(body + 6) != sizeof scalar ||
-        memcmp(p, n->name, name) != 0 || memcmp(p + name, type, sizeof type) != 0 ||
-        memcmp(p + name + sizeof type, scalar, sizeof scalar) != 0)
+    if (message[0] != COW_MESSAGE_ATTRIBUTE || message[3] & COW_MESSAGE_SHARED || length < all || body[0] != 3 ||
+        body[1] != 0 || cow_get16(body + 2) != name || cow_get16(body + 4) != sizeof type ||
+        cow_get16(body + 6) != sizeof scalar || memcmp(p, n->name, name) != 0 ||
+        memcmp(p + name, type, sizeof type) != 0 || memcmp(p + name + sizeof type, scalar, sizeof scalar) != 0)
         return 1;
     n->value = (uint32_t)cow_get_bytes(body + all - n->size, n->size);
     n->found = true;
@@ -188,16 +188,17 @@ static bool find_number(const cow_layout_still *still, number *n)
 bool cow_layout_still_format(const cow_layout_still *still, uint32_t *format)
 {
     number n = {.name = COW_FORMAT_NAME, .size = 4, .value = still->place.format};
-    const bool found = n.value != 0 || find_number(still, &n);
 
+    if (n.value == 0 && !find_number(still, &n))
+        n.value = 0;
     *format = n.value;
-    return found && n.value != 0;
+    return n.value != 0;
 }
 
 bool cow_layout_still_byte(const cow_layout_still *still, const char *name, uint8_t *value)
 {
     number n = {.name = name, .size = 1};
-    const bool found = find_number(still, &n);
+    const bool found = still != NULL && find_number(still, &n);
 
     *value = (uint8_t)n.value;
     return found;
@@ -211,8 +212,8 @@ bool cow_layout_still_has(cow_loc file, cow_journal *journal)
 
     if (s.still == NULL) /* a history that was committed stays */
         s.still = cow_still_open_written(journal);
-    has = s.still != NULL && (find_known(journal) != NULL ||
-                              (find_group(&s, &s.place.group) && cow_layout_still_format(&s, &format)));
+    has = s.still != NULL &&
+          (find_known(journal) != NULL || (find_group(&s, &s.place.group) && cow_layout_still_format(&s, &format)));
     cow_error_clear();
     cow_still_close(s.still);
     return has;
@@ -230,8 +231,8 @@ bool cow_layout_still_raw(const cow_layout_still *still, uint32_t pool, cow_desc
     uint64_t address;
 
     cow_layout_raw_path(path, pool);
-    return cow_still_find(still, still->place.at[COW_PLACE_RAW], path, &address) && cow_described_read(cow_still_source(still->still), address, raw) > 0 &&
-           raw->layout == COW_DESCRIBED_CHUNKED;
+    return cow_still_find(still, still->place.at[COW_PLACE_RAW], path, &address) &&
+           cow_described_read(cow_still_source(still->still), address, raw) > 0 && raw->layout == COW_DESCRIBED_CHUNKED;
 }
 
 int cow_layout_still_shape(const cow_described *d, size_t element_size, cow_raw *raw)

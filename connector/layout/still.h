@@ -21,16 +21,16 @@ void cow_layout_still_close(cow_layout_still *still); /* NULL does nothing */
 const cow_still *cow_layout_still_bytes(const cow_layout_still *still);
 /* What the attribute `format` says. false: ask HDF5. */
 bool cow_layout_still_format(const cow_layout_still *still, uint32_t *format);
-/* What the attribute NAME, a byte, was when the file was opened. false: ask HDF5, also where there is none. */
+/* What the attribute NAME, a byte, was when the file was opened. false: ask HDF5, also where there is none, or STILL is NULL. */
 bool cow_layout_still_byte(const cow_layout_still *still, const char *name, uint8_t *value);
 
 /* Does FILE have a history? false: ask HDF5. JOURNAL may be NULL. */
 bool cow_layout_still_has(cow_loc file, cow_journal *journal);
 
-/* As cow_layout_table_open, of those tables that are not of texts, places, or pools, until STILL is closed. NULL: open it. */
+/* As cow_layout_table_open, of those tables that are not of texts, places, or pools, until STILL is closed. NULL, as where STILL is that: open it. */
 cow_table *cow_layout_still_table(const cow_layout_still *still, cow_table_kind kind, uint32_t number, unsigned rank);
 
-/* How many rows the log has. false: not known. */
+/* How many rows the log has. false: not known, as where STILL is NULL. */
 bool cow_layout_still_log_rows(const cow_layout_still *still, uint64_t *rows);
 
 /* Where the dataset `index` is. false: not known. */

@@ -5,9 +5,7 @@
 #include "base/digest.h"
 #include "journal/driver.h"
 #include "native/chunk_index.h"
-#include "store/lookup.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,8 +136,8 @@ static int table_write(cow_table *table, uint64_t first, uint64_t count, const v
         while (count > 0 && by_bytes(t)) {
             const uint64_t in = first % t->chunk_rows, n = count < t->chunk_rows - in ? count : t->chunk_rows - in;
 
-            if ((status = write_chunk(t, first / t->chunk_rows, (size_t)in * table->row_size, (size_t)n * table->row_size,
-                                      from)) <= 0)
+            if ((status = write_chunk(t, first / t->chunk_rows, (size_t)in * table->row_size,
+                                      (size_t)n * table->row_size, from)) <= 0)
                 break;
             from += n * table->row_size;
             first += n;
@@ -157,15 +155,19 @@ static int write_header(void *context, uint64_t address, const void *bytes, size
     return cow_journal_write(s->journal, cow_still_base(s->still) + address, bytes, size);
 }
 
+/* The header says so. 1; 0: HDF5 is to do it; -1 */
+static int grow(const still_table *t, uint64_t rows)
+{
+    return cow_header_resize(cow_still_source(t->still->still), t->address, t->table.rows, rows, write_header,
+                             (void *)(uintptr_t)t->still);
+}
+
 /* Rows that go are emptied by HDF5. */
 static int table_resize(cow_table *table, uint64_t rows)
 {
     still_table *t = (still_table *)table;
-    int status = 0;
+    int status = t->still->journal != NULL && rows >= table->rows && by_bytes(t) ? grow(t, rows) : 0;
 
-    if (t->still->journal != NULL && rows >= table->rows && by_bytes(t))
-        status = cow_header_resize(cow_still_source(t->still->still), t->address, table->rows, rows, write_header,
-                                   (void *)(uintptr_t)t->still);
     if (status == 0)
         status = opened(t) == NULL ? -1 : t->opened->resize(t->opened, rows);
     if (status < 0)
@@ -195,52 +197,43 @@ static bool fits(const cow_layout_still *s, const cow_described *d, size_t row_s
            d->chunk[0] <= MOST_CHUNK / row_size && d->extent[0] <= cow_still_source(s->still)->end / row_size;
 }
 
-/* How the table KIND is stored: the address of its header, and the bytes of its rows. false: not known. */
-static bool find_table(const cow_layout_still *s, cow_table_kind kind, uint32_t number, unsigned rank, uint64_t *address,
-                       size_t *row_size)
+/* Where the header of the table is. false: not known. */
+static bool find_table(const cow_layout_still *s, cow_table_kind kind, uint32_t number, uint64_t *address)
 {
+    static const struct {
+        bool known, numbered; /* one of several, in the group that is at the place */
+        int place;
+    } tables[] = {[COW_TABLE_DATASETS] = {true, false, COW_PLACE_DATASETS},
+                  [COW_TABLE_SNAPSHOTS] = {true, false, COW_PLACE_SNAPSHOTS},
+                  [COW_TABLE_SNAPSHOT_ROWS] = {true, false, COW_PLACE_SNAPSHOT_ROWS},
+                  [COW_TABLE_INDEX] = {true, false, COW_PLACE_INDEX},
+                  [COW_TABLE_SLOTS] = {true, true, COW_PLACE_SLOTS},
+                  [COW_TABLE_HASHES] = {true, true, COW_PLACE_HASHES}};
     char path[COW_PATH_MAX];
 
-    *address = UINT64_MAX;
-    switch (kind) {
-    case COW_TABLE_DATASETS:
-        *row_size = sizeof(cow_layout_dataset_row);
-        *address = s->place.at[COW_PLACE_DATASETS];
-        break;
-    case COW_TABLE_SNAPSHOTS:
-        *row_size = sizeof(cow_layout_snapshot_row);
-        *address = s->place.at[COW_PLACE_SNAPSHOTS];
-        break;
-    case COW_TABLE_INDEX:
-        *row_size = 1;
-        *address = s->place.at[COW_PLACE_INDEX];
-        break;
-    case COW_TABLE_SNAPSHOT_ROWS:
-        *row_size = COW_LOOKUP_ROW;
-        *address = s->place.at[COW_PLACE_SNAPSHOT_ROWS];
-        break;
-    case COW_TABLE_SLOTS:
-        *row_size = cow_slot_row_size(rank);
-        snprintf(path, sizeof path, COW_PATH_SLOTS "/%u", number);
-        return s->place.at[COW_PLACE_SLOTS] != UINT64_MAX && cow_still_find(s, s->place.at[COW_PLACE_SLOTS], path, address);
-    case COW_TABLE_HASHES:
-        *row_size = COW_LOOKUP_ROW;
-        snprintf(path, sizeof path, COW_PATH_HASHES "/%u", number);
-        return s->place.at[COW_PLACE_HASHES] != UINT64_MAX && cow_still_find(s, s->place.at[COW_PLACE_HASHES], path, address);
-    default:
-        break;
-    }
-    return *address != UINT64_MAX;
+    if (!tables[kind].known || (*address = s->place.at[tables[kind].place]) == UINT64_MAX)
+        return false;
+    if (!tables[kind].numbered)
+        return true;
+    cow_table_path(path, kind, number);
+    return cow_still_find(s, *address, path, address);
+}
+
+/* What the header of a dataset says, where its bytes are what HDF5 has. */
+static bool describe(const cow_layout_still *s, uint64_t address, cow_described *d)
+{
+    return address != UINT64_MAX && cow_still_current(s, address) &&
+           cow_described_read(cow_still_source(s->still), address, d) > 0;
 }
 
 /* NULL: not known here, or no memory. */
-static still_table *make_table(const cow_layout_still *still, uint64_t address, const cow_described *d, size_t row_size)
+static still_table *make_table(const cow_layout_still *still, uint64_t address, const cow_described *d)
 {
     still_table *t = calloc(1, sizeof *t);
 
     if (t == NULL)
         return NULL;
-    *t = (still_table){.table = {.row_size = row_size,
+    *t = (still_table){.table = {.row_size = (size_t)d->element_size,
                                  .rows = d->extent[0],
                                  .read = table_read,
                                  .write = table_write,
@@ -261,15 +254,13 @@ static still_table *make_table(const cow_layout_still *still, uint64_t address, 
 
 cow_table *cow_layout_still_table(const cow_layout_still *still, cow_table_kind kind, uint32_t number, unsigned rank)
 {
-    const bool summed = kind != COW_TABLE_INDEX && kind != COW_TABLE_SLOTS;
     uint64_t address;
-    size_t row_size = 0;
     cow_described d;
     still_table *t;
 
-    if (!find_table(still, kind, number, rank, &address, &row_size) || !cow_still_current(still, address) ||
-        cow_described_read(cow_still_source(still->still), address, &d) <= 0 || !fits(still, &d, row_size, summed) ||
-        !cow_is_row(kind, rank, &d) || (t = make_table(still, address, &d, row_size)) == NULL)
+    if (still == NULL || !find_table(still, kind, number, &address) || !describe(still, address, &d) ||
+        !fits(still, &d, cow_table_row_size(kind, rank), cow_table_is_summed(kind)) || !cow_is_row(kind, rank, &d) ||
+        (t = make_table(still, address, &d)) == NULL)
         return NULL;
     t->kind = kind;
     t->number = number;
@@ -277,81 +268,65 @@ cow_table *cow_layout_still_table(const cow_layout_still *still, cow_table_kind 
     return &t->table;
 }
 
-/* ---- the log ---- */
-
-struct cow_still_log {
-    still_table *t; /* which HDF5 is never asked to open: log.c does that */
-};
+/* ---- the log: a table that HDF5 is not asked to open here ---- */
 
 cow_still_log *cow_still_log_open(const cow_layout_still *still, size_t *row_size)
 {
-    cow_still_log *log;
+    const uint64_t address = still == NULL ? UINT64_MAX : still->place.at[COW_PLACE_LOG];
     cow_described d;
 
-    if (still->journal == NULL || still->place.at[COW_PLACE_LOG] == UINT64_MAX || !cow_still_current(still, still->place.at[COW_PLACE_LOG]) ||
-        cow_described_read(cow_still_source(still->still), still->place.at[COW_PLACE_LOG], &d) <= 0 || !cow_is_log_row(&d, row_size) ||
-        !fits(still, &d, *row_size, true) || (log = malloc(sizeof *log)) == NULL)
-        return NULL;
-    if ((log->t = make_table(still, still->place.at[COW_PLACE_LOG], &d, *row_size)) != NULL)
-        return log;
-    free(log);
-    return NULL;
+    return still != NULL && still->journal != NULL && describe(still, address, &d) && cow_is_log_row(&d, row_size) &&
+                   fits(still, &d, *row_size, true)
+               ? make_table(still, address, &d)
+               : NULL;
 }
 
 void cow_still_log_close(cow_still_log *log)
 {
-    if (log == NULL)
-        return;
-    table_close(&log->t->table);
-    free(log);
+    if (log != NULL)
+        table_close(&log->table);
 }
 
 uint64_t cow_still_log_rows(const cow_still_log *log)
 {
-    return log->t->table.rows;
+    return log->table.rows;
 }
 
 int cow_still_log_get(cow_still_log *log, uint64_t row, void *bytes)
 {
-    const size_t size = log->t->table.row_size;
+    const size_t size = log->table.row_size;
 
-    return by_bytes(log->t) && row < log->t->table.rows &&
-           read_chunk(log->t, row / log->t->chunk_rows, (size_t)(row % log->t->chunk_rows) * size, size, bytes);
+    return by_bytes(log) && row < log->table.rows &&
+           read_chunk(log, row / log->chunk_rows, (size_t)(row % log->chunk_rows) * size, size, bytes);
 }
 
 bool cow_still_log_room(cow_still_log *log)
 {
-    const uint64_t number = log->t->table.rows / log->t->chunk_rows;
+    const uint64_t number = log->table.rows / log->chunk_rows;
     cow_chunk_place place;
 
-    return by_bytes(log->t) && find_chunk(log->t, number, &place) && bring_chunk(log->t, number, &place);
+    return by_bytes(log) && find_chunk(log, number, &place) && bring_chunk(log, number, &place);
 }
 
 int cow_still_log_append(cow_still_log *log, const void *bytes)
 {
-    still_table *t = log->t;
-    const uint64_t row = t->table.rows;
-    int status;
+    const uint64_t row = log->table.rows;
+    const size_t size = log->table.row_size;
+    int status = cow_still_log_room(log) ? grow(log, row + 1) : 0;
 
-    if (!cow_still_log_room(log))
-        return 0;
-    if ((status = cow_header_resize(cow_still_source(t->still->still), t->address, row, row + 1, write_header,
-                                    (void *)(uintptr_t)t->still)) <= 0)
+    if (status <= 0)
         return status;
-    t->table.rows = row + 1;
-    return write_chunk(t, row / t->chunk_rows, (size_t)(row % t->chunk_rows) * t->table.row_size, t->table.row_size, bytes) <= 0
-               ? -1
-               : 1;
+    log->table.rows = row + 1;
+    return write_chunk(log, row / log->chunk_rows, (size_t)(row % log->chunk_rows) * size, size, bytes) <= 0 ? -1 : 1;
 }
 
 bool cow_layout_still_log_rows(const cow_layout_still *still, uint64_t *rows)
 {
-    const cow_source *source = cow_still_source(still->still);
     cow_described d;
 
-    if (still->settled || still->place.at[COW_PLACE_LOG] == UINT64_MAX || !cow_still_current(still, still->place.at[COW_PLACE_LOG]) ||
-        cow_described_read(source, still->place.at[COW_PLACE_LOG], &d) <= 0 || d.layout != COW_DESCRIBED_CHUNKED || d.rank != 1 ||
-        d.extent[0] > source->end / COW_LEAST_LOG_ROW)
+    if (still == NULL || still->settled || !describe(still, still->place.at[COW_PLACE_LOG], &d) ||
+        d.layout != COW_DESCRIBED_CHUNKED || d.rank != 1 ||
+        d.extent[0] > cow_still_source(still->still)->end / COW_LEAST_LOG_ROW)
         return false;
     *rows = d.extent[0];
     return true;

@@ -91,6 +91,7 @@ static int take_chunk(const cow_source *source, cow_header *header, uint64_t add
 
     if (bytes == NULL)
         return 0;
+    header->visited = (cow_header_chunk){address, bytes, size};
     if ((status = cow_source_bring(source, address, bytes, size)) > 0)
         status = memcmp(bytes, magic, 4) == 0 && cow_source_good(source, bytes, size - 4, cow_get32(bytes + size - 4))
                      ? visit_chunk(header, bytes + skip, size - skip - 4, visit, context)
@@ -121,83 +122,47 @@ void cow_header_free(cow_header *header)
     header->outer = NULL;
 }
 
-/* A chunk of a header, as it is in the file, and where in it the extent of a list is; 0: elsewhere. */
-typedef struct chunk {
-    uint64_t address;
-    size_t size, skip; /* the messages are behind SKIP, the checksum behind them */
-    uint8_t bytes[2048];
-    size_t extent;
-} chunk;
+typedef struct resizing {
+    const cow_header *header;
+    uint64_t former, extent;
+    cow_header_writer *write;
+    void *context;
+} resizing;
 
-/* The extent is looked for; where other chunks are is noted. 1; 0: it is not as it should be. */
-static int look_for_extent(cow_header *header, chunk *c)
+#define RESIZED 2 /* what set_extent ends the visit with */
+
+/* In the message of an extent, version 2, of a simple one that can grow. */
+static int set_extent(void *context, const uint8_t *message, size_t prefix, size_t length)
 {
-    const size_t prefix = header->ordered ? 6 : 4, end = c->size - 4;
+    const resizing *r = context;
+    const cow_header_chunk *c = &r->header->visited;
+    const uint8_t *body = message + prefix;
+    const size_t at = (size_t)(body + 4 - c->bytes), sum = c->size - 4;
 
-    c->extent = 0;
-    for (size_t at = c->skip, length; end - at >= prefix; at += prefix + length) {
-        const uint8_t *message = c->bytes + at, *body = message + prefix;
-
-        length = cow_get16(message + 1);
-        if (length > end - at - prefix)
-            return 0;
-        if (message[0] == COW_MESSAGE_CONTINUATION) {
-            if (message[3] & COW_MESSAGE_SHARED || length < 16 || header->outers > MOST_OUTER ||
-                COW_RESERVE(header->outer, header->outer_room, header->outers, 1) < 0)
-                return 0;
-            header->outer[header->outers++] = (cow_place){cow_get64(body), cow_get64(body + 8)};
-        } else if (message[0] == COW_MESSAGE_SPACE) { /* version 2, of a simple one that can grow */
-            if (message[3] & COW_MESSAGE_SHARED || length < 20 || body[0] != 2 || body[1] != 1 || body[2] != 1 || body[3] != 1)
-                return 0;
-            c->extent = at + prefix + 4;
-        }
-    }
-    return 1;
-}
-
-/* SIZE bytes at ADDRESS, of which the last four are the checksum of the others. */
-static int bring_chunk(const cow_source *source, cow_header *header, uint64_t address, uint64_t size, size_t skip,
-                       const char *magic, chunk *c)
-{
-    int status;
-
-    if (size > sizeof c->bytes || size < skip + 4)
+    if (message[0] != COW_MESSAGE_SPACE)
+        return 1;
+    if (message[3] & COW_MESSAGE_SHARED || length < 20 || body[0] != 2 || body[1] != 1 || body[2] != 1 ||
+        body[3] != 1 || cow_get64(c->bytes + at) != r->former || r->extent > cow_get64(c->bytes + at + 8))
         return 0;
-    c->address = address;
-    c->size = (size_t)size;
-    c->skip = skip;
-    if ((status = cow_source_bring(source, address, c->bytes, c->size)) <= 0)
-        return status;
-    return memcmp(c->bytes, magic, 4) == 0 &&
-                   cow_source_good(source, c->bytes, c->size - 4, cow_get32(c->bytes + c->size - 4))
-               ? look_for_extent(header, c)
-               : 0;
+    cow_put64(c->bytes + at, r->extent);
+    cow_put32(c->bytes + sum, cow_metadata_checksum(c->bytes, sum));
+    return r->write(r->context, c->address + at, c->bytes + at, 8) < 0 ||
+                   r->write(r->context, c->address + sum, c->bytes + sum, 4) < 0
+               ? -1
+               : RESIZED;
 }
 
-int cow_header_resize(const cow_source *source, uint64_t address, uint64_t former, uint64_t extent, cow_header_writer *write,
-                      void *context)
+int cow_header_resize(const cow_source *source, uint64_t address, uint64_t former, uint64_t extent,
+                      cow_header_writer *write, void *context)
 {
     cow_header header;
-    chunk c;
+    resizing r = {&header, former, extent, write, context};
     int status = cow_header_begin(source, address, &header);
 
     if (status > 0)
-        status = bring_chunk(source, &header, address, header.first, header.prefix + header.width, "OHDR", &c);
-    for (size_t i = 0; status > 0 && c.extent == 0; i++)
-        status = i == header.outers
-                     ? 0
-                     : bring_chunk(source, &header, header.outer[i].address, header.outer[i].size, 4, "OCHK", &c);
+        status = cow_header_messages(source, &header, set_extent, &r);
     cow_header_free(&header);
-    if (status <= 0)
-        return status;
-    if (cow_get64(c.bytes + c.extent) != former || extent > cow_get64(c.bytes + c.extent + 8))
-        return 0;
-    cow_put64(c.bytes + c.extent, extent);
-    cow_put32(c.bytes + c.size - 4, cow_metadata_checksum(c.bytes, c.size - 4));
-    return write(context, c.address + c.extent, c.bytes + c.extent, 8) < 0 ||
-                   write(context, c.address + c.size - 4, c.bytes + c.size - 4, 4) < 0
-               ? -1
-               : 1;
+    return status == RESIZED ? 1 : status < 0 ? -1 : 0;
 }
 
 bool cow_link_parse(const uint8_t *p, size_t size, cow_link_parts *parts)

@@ -43,6 +43,12 @@ enum { /* types of messages */
 #define COW_MESSAGE_MUST_BE_KNOWN 0x80 /* who does not know the type cannot open the object */
 
 #define COW_HEADER_TIMES 0x20 /* of the flags, byte 5: it has times */
+/* A chunk of it: all its bytes, the last four of which are the checksum of the others. */
+typedef struct cow_header_chunk {
+    uint64_t address;
+    uint8_t *bytes;
+    size_t size;
+} cow_header_chunk;
 /* The first bytes of an object header of version 2, before the size of its first chunk. */
 typedef struct cow_header {
     uint8_t start[26];
@@ -53,6 +59,7 @@ typedef struct cow_header {
     size_t first;     /* bytes of its first chunk, start and checksum included */
     cow_place *outer; /* further chunks */
     size_t outers, outer_room;
+    cow_header_chunk visited; /* while a visitor is called */
 } cow_header;
 #define COW_HEADER_MOST ((size_t)64 << 20) /* bytes of a chunk */
 
