@@ -95,6 +95,18 @@ static void add_version(salvage *s, const char *name, bool tree, const cli_versi
         (salvage_version){cli_strdup(name), tree ? cli_format(COW_PATH_VERSIONS "/%s", name) : NULL, row};
 }
 
+/* Neither the list nor the log says which versions there were besides. */
+static void tell_unlisted(salvage *s)
+{
+    json_object *line = json_object_new_array(), *what = json_object_new_object();
+
+    json_object_object_add(what, "object", json_object_new_string(COW_PATH_VERSIONS));
+    json_object_object_add(what, "why", json_object_new_string("which other versions there were cannot be read"));
+    json_object_array_add(line, cli_json_text(s->version[s->versions - 1].name));
+    json_object_array_add(line, what);
+    salvage_tell(s, "lost", line);
+}
+
 /* In the order of the log; where it is damaged, by number. */
 static void list_versions(salvage *s)
 {
@@ -102,8 +114,9 @@ static void list_versions(salvage *s)
     char why[1200];
     hid_t group = H5Gopen2(s->file.id, COW_PATH_VERSIONS, H5P_DEFAULT);
     size_t next = 0, known;
+    bool listed = !salvage_at(s, "versions") && group >= 0 && salvage_links(group, note_version, &links) >= 0;
 
-    if (group < 0 || H5Literate2(group, H5_INDEX_NAME, H5_ITER_INC, NULL, note_version, &links) < 0)
+    if (!listed)
         salvage_tell(s, "said", cli_json_text("the list of versions is damaged"));
     if (group >= 0)
         H5Gclose(group);
@@ -115,7 +128,8 @@ static void list_versions(salvage *s)
         char *text = cli_format("%s; names are kept, times and messages are lost", why);
         salvage_tell(s, "said", cli_json_text(text));
         free(text);
-    }
+    } else
+        listed = true;
     for (size_t i = 0; i < s->row_count; i++) {
         bool found = false;
         if (s->rows[i].open == COW_LOG_FORGOTTEN)
@@ -147,6 +161,8 @@ static void list_versions(salvage *s)
     free(links.item);
     if (s->versions == 0)
         add_version(s, "newest", false, NULL); /* the head is all there is */
+    if (!listed)
+        tell_unlisted(s);
 }
 
 /* ---- the new file ---- */
@@ -504,7 +520,11 @@ static void hear_loss(answer *a, json_object *told)
         json_object_object_get_ex(entry, "what", &old);
         if (json_object_equal(old, what)) {
             json_object_object_get_ex(entry, "versions", &versions);
-            json_object_array_add(versions, json_object_get(version));
+            for (size_t k = 0; version != NULL && k < json_object_array_length(versions); k++)
+                if (json_object_equal(version, json_object_array_get_idx(versions, k)))
+                    version = NULL; /* by a child before */
+            if (version != NULL)
+                json_object_array_add(versions, json_object_get(version));
             return;
         }
     }

@@ -105,6 +105,10 @@ typedef struct salvage {
     cow_map bad; /* pool << 40 | slot: could not be read */
 } salvage;
 
+/* All links of GROUP, in no order. Where some are damaged, those before are visited. In an order of theirs HDF5 1.14.5 makes a list first, and
+ * where one cannot be read it frees what the list has not got yet: that crashes. */
+herr_t salvage_links(hid_t group, H5L_iterate2_t visit, void *context);
+
 /* ---- salvage_tell.c ---- */
 
 /* Is TEXT one of LIST? */

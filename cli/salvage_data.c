@@ -464,15 +464,37 @@ static void move_lines(filling *f, uint8_t *chunk, uint8_t *inside, const hsize_
     }
 }
 
-/* Are these, the part of a chunk that is inside the extent, elements that the pool once got? */
-static bool known_elements(filling *f, void *elements, const hsize_t count[])
+/* Zeros, or fill values: HDF5 gives them where it finds nothing, or where the file ends. */
+static bool may_be_nothing(const filling *f, const uint8_t *elements, const hsize_t count[])
 {
+    uint64_t total = 1;
+    bool zero = true, fill = f->fill != NULL;
+
+    for (unsigned d = 0; d < f->list->root.rank; d++)
+        total *= count[d];
+    for (uint64_t i = 0; fill && i < total; i++)
+        fill = memcmp(elements + i * f->element, f->fill, f->element) == 0;
+    for (uint64_t i = 0; zero && i < total * f->element; i++)
+        zero = elements[i] == 0;
+    return zero || fill;
+}
+
+static bool is_digest(const cow_digest *known, const cow_digest *digest)
+{
+    return known->checksum == digest->checksum || memcmp(known->hash, digest->hash, COW_HASH_SIZE) == 0;
+}
+
+/* Are these, the part of a chunk that is inside the extent, the elements that SLOT got? Where that is not known (NONE, of a composed one, or
+ * without a row), are they what the pool once got, and not what stands for nothing? */
+static bool known_elements(filling *f, void *elements, const hsize_t count[], uint64_t slot)
+{
+    static const uint8_t no_hash[COW_HASH_SIZE];
     const cow_root *root = &f->list->root;
     const salvage_digests *known = digests_of(f->s, root->pool);
     uint64_t inside[COW_MAX_RANK], total = 1;
     uint8_t *chunk;
     cow_digest digest;
-    bool found = false;
+    bool found = false, told;
 
     if (known == NULL || known->count == 0)
         return false;
@@ -484,10 +506,14 @@ static bool known_elements(filling *f, void *elements, const hsize_t count[])
     for (uint64_t i = 0; f->fill != NULL && i < total; i++)
         memcpy(chunk + i * f->element, f->fill, f->element);
     move_lines(f, chunk, elements, count, true);
-    if (digest_of(f, chunk, inside, &digest))
+    told = slot < known->count && memcmp(known->digest[slot].hash, no_hash, sizeof no_hash) != 0;
+    if (!digest_of(f, chunk, inside, &digest))
+        found = false;
+    else if (told)
+        found = is_digest(&known->digest[slot], &digest);
+    else if (!may_be_nothing(f, elements, count))
         for (size_t i = 0; !found && i < known->count; i++)
-            found = known->digest[i].checksum == digest.checksum ||
-                    memcmp(known->digest[i].hash, digest.hash, COW_HASH_SIZE) == 0;
+            found = is_digest(&known->digest[i], &digest);
     free(chunk);
     return found;
 }
@@ -523,8 +549,7 @@ static bool read_slot(filling *f, const salvage_digests *known, uint64_t slot, c
     good = H5Sselect_hyperslab(space, H5S_SELECT_SET, first, NULL, whole, NULL) >= 0 && H5Sselect_valid(space) > 0 &&
            H5Dread(known->raw, f->type, memory, space, H5P_DEFAULT, chunk) >= 0 &&
            cow_digest_chunk(chunk, rank, dims, inside, f->element, &digest) == 0 &&
-           (digest.checksum == known->digest[slot].checksum ||
-            memcmp(digest.hash, known->digest[slot].hash, COW_HASH_SIZE) == 0);
+           is_digest(&known->digest[slot], &digest);
     cow_error_clear();
     H5Eclear2(H5E_DEFAULT);
     cow_close(memory, space);
@@ -691,9 +716,7 @@ static int move_slot(filling *f, uint64_t slot, const hsize_t start[], const hsi
     part = cli_alloc(total, f->element);
     read = H5Sselect_hyperslab(space, H5S_SELECT_SET, first, NULL, whole, NULL) >= 0 && H5Sselect_valid(space) > 0 &&
            H5Dread(known->raw, f->type, memory, space, H5P_DEFAULT, chunk) >= 0;
-    if (read && digest_of(f, chunk, trimmed, &digest) &&
-        (digest.checksum == known->digest[slot].checksum ||
-         memcmp(digest.hash, known->digest[slot].hash, COW_HASH_SIZE) == 0)) {
+    if (read && digest_of(f, chunk, trimmed, &digest) && is_digest(&known->digest[slot], &digest)) {
         status = 0;
         move_lines(f, chunk, part, count, false);
         H5Sselect_hyperslab(f->space, H5S_SELECT_SET, start, NULL, count, NULL);
@@ -709,7 +732,7 @@ static int move_slot(filling *f, uint64_t slot, const hsize_t start[], const hsi
 }
 
 /* Through the views. 0: found, and written; 1: lost; -1. */
-static int move_by_view(filling *f, const hsize_t start[], const hsize_t count[])
+static int move_by_view(filling *f, uint64_t slot, const hsize_t start[], const hsize_t count[])
 {
     hid_t memory;
     size_t elements;
@@ -725,7 +748,7 @@ static int move_by_view(filling *f, const hsize_t start[], const hsize_t count[]
     memset(buffer, 0, elements * f->element);
     H5Sselect_hyperslab(f->space, H5S_SELECT_SET, start, NULL, count, NULL);
     read = H5Dread(f->native, f->type, memory, f->space, H5P_DEFAULT, buffer) >= 0;
-    if (read && known_elements(f, buffer, count))
+    if (read && known_elements(f, buffer, count, slot))
         status = f->to >= 0 && H5Dwrite(f->to, f->type, memory, f->space, H5P_DEFAULT, buffer) < 0 ? -1 : 0;
     let_go(f, memory, read ? buffer : NULL);
     return status;
@@ -773,7 +796,7 @@ static int move_chunk(filling *f, const uint64_t chunk[], uint64_t slot, const c
         status = cow_is_composed(slot) ? move_composed(f, chunk, slot, start, count, lost)
                                        : move_slot(f, slot, start, count);
     if (status == 1)
-        status = move_by_view(f, start, count);
+        status = move_by_view(f, slot, start, count);
     if (status == 1) {
         json_object *what = selection(root->rank, start, count);
         json_object_object_add(what, "chunk", cli_json_dims(root->rank, chunk));

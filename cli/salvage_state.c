@@ -390,11 +390,16 @@ static herr_t look_at_link(hid_t group, const char *name, const H5L_info2_t *inf
     return 0;
 }
 
+herr_t salvage_links(hid_t group, H5L_iterate2_t visit, void *context)
+{
+    return H5Literate2(group, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, visit, context);
+}
+
 static void look_at_group(members *m, hid_t group, uint64_t address)
 {
     look l = {.m = m};
 
-    H5Literate2(group, H5_INDEX_NAME, H5_ITER_INC, NULL, look_at_link, &l);
+    salvage_links(group, look_at_link, &l);
     H5Eclear2(H5E_DEFAULT);
     if (l.links == 0)
         return;
@@ -464,7 +469,7 @@ static void add_format(substitute *g)
 static bool history_is_whole(salvage *s)
 {
     hid_t group = H5Gopen2(s->file.id, COW_ROOT, H5P_DEFAULT);
-    bool good = group >= 0 && H5Literate2(group, H5_INDEX_NAME, H5_ITER_INC, NULL, pass_link, NULL) >= 0;
+    bool good = group >= 0 && salvage_links(group, pass_link, NULL) >= 0;
 
     if (group >= 0)
         H5Gclose(group);
@@ -559,7 +564,7 @@ static void mend_versions(salvage *s, cow_choice_state state)
     bool good;
 
     id = H5Gopen2(s->file.id, COW_PATH_VERSIONS, H5P_DEFAULT);
-    good = id >= 0 && H5Literate2(id, H5_INDEX_NAME, H5_ITER_INC, NULL, pass_link, NULL) >= 0;
+    good = id >= 0 && salvage_links(id, pass_link, NULL) >= 0;
     if (id >= 0)
         H5Gclose(id);
     H5Eclear2(H5E_DEFAULT);

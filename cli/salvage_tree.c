@@ -359,7 +359,7 @@ done:
 /* ---- links ---- */
 
 typedef struct link_list {
-    struct {
+    struct listed_link {
         char *name;
         H5L_info2_t info;
     } * link;
@@ -385,24 +385,28 @@ static void free_links(link_list *l)
     *l = (link_list){0};
 }
 
+static int by_creation(const void *a, const void *b)
+{
+    const H5L_info2_t *x = &((const struct listed_link *)a)->info, *y = &((const struct listed_link *)b)->info;
+
+    return (x->corder > y->corder) - (x->corder < y->corder);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct listed_link *)a)->name, ((const struct listed_link *)b)->name);
+}
+
 /* In the order of their creation where that is recorded. -1: not all of them, WHY. */
 static int list_links(hid_t group, link_list *l, char *why, size_t size)
 {
-    hid_t gcpl = H5Gget_create_plist(group);
-    unsigned order = 0;
+    const herr_t status = salvage_links(group, note_link, l);
 
-    if (gcpl < 0 || H5Pget_link_creation_order(gcpl, &order) < 0)
-        order = 0;
-    if (gcpl >= 0)
-        H5Pclose(gcpl);
-    if ((order & H5P_CRT_ORDER_TRACKED) && H5Literate2(group, H5_INDEX_CRT_ORDER, H5_ITER_INC, NULL, note_link, l) >= 0)
-        return 0;
-    H5Eclear2(H5E_DEFAULT);
-    free_links(l);
-    if (H5Literate2(group, H5_INDEX_NAME, H5_ITER_INC, NULL, note_link, l) >= 0)
-        return 0;
-    cli_reason(why, size);
-    return -1;
+    if (status < 0)
+        cli_reason(why, size);
+    if (l->count > 0)
+        qsort(l->link, l->count, sizeof *l->link, l->link[0].info.corder_valid ? by_creation : by_name);
+    return status < 0 ? -1 : 0;
 }
 
 static int by_text(const void *a, const void *b)
