@@ -311,7 +311,7 @@ int cli_tags_read(const cli_file *file, const cli_version *rows, size_t versions
         if (status == 0 && l.group.type != H5I_GROUP)
             status = cow_error(COW_CORRUPT, "'%s' is no group", COW_PATH_TAGS);
         else if (status == 0)
-            status = cow_native_links(l.group, false, note_tag, &l);
+            status = cow_native_links(l.group, COW_LINKS_BY_NAME, note_tag, &l);
         if (l.group.object != NULL && cow_native_close(l.group) < 0)
             status = -1;
     }

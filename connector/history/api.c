@@ -187,7 +187,7 @@ static int read_tags(telling *t)
         return -1;
     status = t->group.type != H5I_GROUP
                  ? cow_error(COW_CORRUPT, "%s: '%s' is not a group; try: h5cow verify", t->file->name, path)
-                 : cow_native_links(t->group, false, note_tag, t);
+                 : cow_native_links(t->group, COW_LINKS_BY_NAME, note_tag, t);
     if (cow_native_close(t->group) < 0)
         status = -1;
     if (t->tag_count > 0)

@@ -177,7 +177,7 @@ static int collect_views(collecting *c)
 
     if (cow_layout_hard(c->file->loc, COW_PATH_VIEWS) < 0 || cow_native_open(c->file->loc, COW_PATH_VIEWS, &views) < 0)
         return -1;
-    status = cow_native_links(views, false, note_view, c);
+    status = cow_native_links(views, COW_LINKS_ANY, note_view, c);
     if (cow_native_close(views) < 0 || status < 0)
         return -1;
     for (size_t i = 0; i < c->views; i++) {

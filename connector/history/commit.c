@@ -150,6 +150,19 @@ static int copy_fill(const cow_dataset *dataset, hid_t dcpl)
     return status;
 }
 
+/* Views of DATASET as bytes, where they can be: what tables of the file are written so, its bytes are known. */
+static cow_virtual *open_virtual(const cow_dataset *dataset)
+{
+    const cow_file *file = dataset->file;
+    const cow_still *still = file->written == NULL ? NULL : cow_layout_still_bytes(file->written);
+    cow_native_bytes bytes = {.journal = file->journal, .fileno = file->fileno};
+
+    if (still != NULL)
+        bytes.base = cow_still_base(still);
+    return cow_virtual_open(file->native, still == NULL ? NULL : &bytes, cow_array_type(&dataset->array),
+                            dataset->array.heap);
+}
+
 int cow_dataset_views(const cow_dataset *dataset, cow_loc views, cow_view_context *context)
 {
     const cow_array *array = &dataset->array;
@@ -165,7 +178,8 @@ int cow_dataset_views(const cow_dataset *dataset, cow_loc views, cow_view_contex
                                   .grid = &array->grid,
                                   .type = cow_array_type(array),
                                   .fill_dcpl = dcpl,
-                                  .source_rows = cow_pool_slots(array->pool) * array->grid.chunk[0]};
+                                  .source_rows = cow_pool_slots(array->pool) * array->grid.chunk[0],
+                                  .virtual = open_virtual(dataset)};
     cow_layout_raw_path(context->source, dataset->row.pool);
     return 0;
 }
@@ -256,7 +270,7 @@ static int commit_dataset(cow_dataset *dataset)
     root.chunks = cow_index_chunks(array->index);
     if (cow_index_commit(array->index, node_written, &w, &root.top, &root.level) < 0 ||
         cow_root_append(file->index, &root, &offset) < 0 || show_root(&w, offset, &root) < 0 ||
-        cow_head_lead(file, dataset->id, offset) < 0 || set_head_extent(dataset) < 0 ||
+        cow_view_link(&w.view) < 0 || cow_head_lead(file, dataset->id, offset) < 0 || set_head_extent(dataset) < 0 ||
         cow_superseded_note(file, dataset->id, COW_SUPERSEDED_ROOT, NULL, 0, offset) < 0)
         goto done;
     dataset->root = dataset->row.root = offset;
@@ -273,7 +287,7 @@ static int commit_dataset(cow_dataset *dataset)
     array->pieces_made = 0;
     status = 0;
 done:
-    H5Pclose(w.view.fill_dcpl);
+    cow_view_end(&w.view);
     return status < 0 ? cow_context("%s: cannot be committed", array->label) : 0;
 }
 

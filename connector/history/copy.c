@@ -229,7 +229,9 @@ static int share_view(const cow_copying *c, const cow_dataset *source, uint64_t 
     if (cow_dataset_views(source, c->views, &context) < 0)
         return -1;
     status = cow_root_show(c->to, &context, offset, root, &leaf, H5I_INVALID_HID);
-    H5Pclose(context.fill_dcpl);
+    if (status >= 0 && cow_view_link(&context) < 0)
+        status = -1;
+    cow_view_end(&context);
     return status;
 }
 
@@ -572,7 +574,7 @@ static int copy_links(const copied *object, hid_t gcpl, bool root)
     if (H5Pget_link_creation_order(gcpl, &order) < 0)
         return cow_error_native("cannot get the creation properties of a group");
     o.tracked = (order & H5P_CRT_ORDER_TRACKED) != 0;
-    if (cow_native_links(o.from, o.tracked, root ? copy_root_link : copy_link, &o) < 0)
+    if (cow_native_links(o.from, o.tracked ? COW_LINKS_BY_CREATION : COW_LINKS_BY_NAME, root ? copy_root_link : copy_link, &o) < 0)
         return -1;
     if (!o.tracked)
         return 0;

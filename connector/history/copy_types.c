@@ -114,7 +114,7 @@ static int look_into(cow_copying *c, cow_loc group, bool root)
 {
     looking l = {c, group, root};
 
-    return cow_native_links(group, false, look_at, &l);
+    return cow_native_links(group, COW_LINKS_BY_NAME, look_at, &l);
 }
 
 static int look_everywhere(cow_copying *c)

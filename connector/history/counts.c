@@ -135,7 +135,7 @@ static int look_at(counting *c, uint64_t address, bool all)
         c->held |= info.rc == 0;
         status = cow_map_put(&c->gone, address, 0);
         if (status == 0 && c->object.type == H5I_GROUP)
-            status = cow_native_links(c->object, false, add_link, c);
+            status = cow_native_links(c->object, COW_LINKS_BY_NAME, add_link, c);
         if (status == 0 && c->object.type == H5I_DATASET)
             status = add_type(c, cow_native_dataset_type(c->object.object));
         if (status == 0)
@@ -189,7 +189,7 @@ static int count_links_of_history(cow_file *file, bool *waiting)
     cow_map_free(&file->counts->open);
     if ((removed.object = cow_native_group_open(file->loc, COW_PATH_REMOVED)) == NULL)
         return -1;
-    status = cow_native_links(removed, false, add_link, &c);
+    status = cow_native_links(removed, COW_LINKS_BY_NAME, add_link, &c);
     if (cow_native_group_close(removed.object) < 0 || add_held(&c) < 0)
         status = -1;
     if (status == 0 && c.queued > 0 &&
@@ -252,7 +252,7 @@ static int look_below(looking *l, uint64_t address)
     if (cow_map_put(&l->met, address, 0) < 0 || cow_head_open(l->file, address, &object, &borrowed) < 0)
         return -1;
     if (object.type == H5I_GROUP)
-        status = cow_native_links(object, false, look_at_link, l);
+        status = cow_native_links(object, COW_LINKS_BY_NAME, look_at_link, l);
     return !borrowed && cow_native_close(object) < 0 ? -1 : status;
 }
 

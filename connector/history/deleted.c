@@ -151,7 +151,7 @@ static int uncount_links(burial *b, uint64_t address)
     if (!open_object(b, address, &b->group, &borrowed))
         return 0;
     if (b->group.type == H5I_GROUP)
-        status = cow_native_links(b->group, false, uncount_link, b);
+        status = cow_native_links(b->group, COW_LINKS_BY_NAME, uncount_link, b);
     if (!borrowed && cow_native_close(b->group) < 0)
         status = -1;
     return status;
@@ -285,7 +285,7 @@ int cow_deleted_settle(cow_file *file, cow_map *gone)
             status = NOT_PLAIN;
             break;
         }
-        status = cow_native_links(s.group, false, settle_member, &s);
+        status = cow_native_links(s.group, COW_LINKS_BY_NAME, settle_member, &s);
         if (!borrowed && cow_native_close(s.group) < 0)
             status = -1;
     }
@@ -334,7 +334,7 @@ static int unlink_root_from(void *context, uint64_t head, bool gone)
         cow_error_clear(); /* there is no such object any more */
         return 0;
     }
-    if (u->group.type == H5I_GROUP && cow_native_links(u->group, false, unlink_root, u) < 0)
+    if (u->group.type == H5I_GROUP && cow_native_links(u->group, COW_LINKS_BY_NAME, unlink_root, u) < 0)
         cow_error_clear(); /* a group that cannot be read is gone all the same */
     return !borrowed && cow_native_close(u->group) < 0 ? -1 : 0;
 }
@@ -395,7 +395,7 @@ static int fill_own(cow_file *file)
             return -1;
         if ((i == 0 && (cow_native_info(group, NULL, H5O_INFO_BASIC, &info) < 0 ||
                         cow_map_put(&file->own->address, cow_address(&info.token), 0) < 0)) ||
-            cow_native_links(group, false, add_own, &file->own->address) < 0)
+            cow_native_links(group, COW_LINKS_BY_NAME, add_own, &file->own->address) < 0)
             status = -1;
         if (cow_native_group_close(group.object) < 0)
             status = -1;

@@ -419,10 +419,10 @@ static int remove_links(cow_file *file, cow_loc root)
     if (cow_native_info(root, NULL, H5O_INFO_BASIC, &info) < 0)
         return -1;
     if (info.rc <= 1)
-        return cow_native_links(root, false, remove_link, file);
+        return cow_native_links(root, COW_LINKS_BY_NAME, remove_link, file);
     if (cow_native_change_references(root, 1) < 0)
         return -1;
-    status = cow_native_links(root, false, remove_link, file);
+    status = cow_native_links(root, COW_LINKS_BY_NAME, remove_link, file);
     return cow_native_change_references(root, -1) < 0 ? -1 : status;
 }
 

@@ -119,7 +119,7 @@ static int visit_tags(forgetting *f, cow_link_visitor *visit)
         return exists;
     if (cow_native_open(f->file->loc, COW_PATH_TAGS, &f->tags) < 0)
         return -1;
-    status = cow_native_links(f->tags, false, visit, f);
+    status = cow_native_links(f->tags, COW_LINKS_BY_NAME, visit, f);
     return cow_native_close(f->tags) < 0 ? -1 : status;
 }
 
@@ -341,7 +341,7 @@ static int walk_newest(forgetting *f)
         int status = cow_native_open_token(f->file->loc, &token, &object);
 
         if (status == 0 && object.type == H5I_GROUP)
-            status = cow_native_links(object, false, note_linked, f);
+            status = cow_native_links(object, COW_LINKS_BY_NAME, note_linked, f);
         if (status < 0 || cow_native_close(object) < 0)
             return -1;
     }
@@ -461,7 +461,7 @@ static int end_object(forgetting *f, uint64_t address)
     if (status == 0 && info.rc == links && object.type == H5I_DATASET)
         status = end_dataset(f->file, object.object);
     else if (status == 0 && info.rc == links && object.type == H5I_GROUP)
-        status = cow_native_links(object, false, end_member, f);
+        status = cow_native_links(object, COW_LINKS_BY_NAME, end_member, f);
     return cow_native_close(object) < 0 ? -1 : status;
 }
 

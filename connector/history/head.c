@@ -124,7 +124,7 @@ static int keep_member(void *context, const char *name, const H5L_info2_t *info)
     if (status == 0 && of_object.rc == 1)
         cow_changes_forget(d->file, address);
     if (status == 0 && object.type == H5I_GROUP && (status = cow_map_put(&d->met, address, 0)) == 0)
-        status = cow_native_links(object, false, keep_member, d);
+        status = cow_native_links(object, COW_LINKS_BY_NAME, keep_member, d);
     return !borrowed && cow_native_close(object) < 0 ? -1 : status;
 }
 
@@ -217,7 +217,7 @@ int cow_file_group_closes(cow_file *file, cow_loc group)
         return -1;
     if (!file->laid_out || cow_snapshots_count(file) == 0)
         return 0;
-    status = cow_native_links(group, false, keep_member, &d);
+    status = cow_native_links(group, COW_LINKS_BY_NAME, keep_member, &d);
     cow_map_free(&d.met);
     return status;
 }

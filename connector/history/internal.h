@@ -206,7 +206,7 @@ int cow_file_commit_history(cow_file *file);
 int cow_commit_datasets(cow_file *file);
 /* What HDF5 holds in memory, into the file. A chunk that a filter does not take is told at the next call of the program. */
 int cow_file_flush_native(cow_file *file);
-/* What all views of a dataset share, in the group VIEWS; the caller closes its fill_dcpl. */
+/* What all views of a dataset share, in the group VIEWS; cow_view_end closes it. */
 int cow_dataset_views(const cow_dataset *dataset, cow_loc views, cow_view_context *context);
 /* Make the view of the root record ROOT at OFFSET. LEAF: room for its top node, and that node where its offset says so. DCPL, and what
  * is returned: cow_view_root. */

@@ -242,7 +242,7 @@ static int rewrite_group(renaming *r, cow_loc group)
 {
     members m = {.r = r, .group = group};
     bool stand_in[H5L_TYPE_MAX + 1] = {false}, order;
-    int status = cow_native_group_tracks(group, &order) < 0 ? -1 : cow_native_links(group, order, note_member, &m);
+    int status = cow_native_group_tracks(group, &order) < 0 ? -1 : cow_native_links(group, order ? COW_LINKS_BY_CREATION : COW_LINKS_BY_NAME, note_member, &m);
 
     if (status == 0 && m.any && (status = cow_native_link_classes_stand_in(stand_in)) == 0) {
         status = rewrite(&m, order);
@@ -276,7 +276,7 @@ static int rewrite_tags(renaming *r)
         return exists;
     if (cow_native_open(r->file->loc, COW_PATH_TAGS, &m.group) < 0)
         return -1;
-    status = cow_native_links(m.group, false, note_member, &m);
+    status = cow_native_links(m.group, COW_LINKS_BY_NAME, note_member, &m);
     for (size_t i = 0; status == 0 && i < m.count; i++)
         if (m.member[i].value != NULL && (cow_native_link_delete(m.group, m.member[i].name) < 0 ||
                                           cow_native_link_soft(m.group, m.member[i].name, m.member[i].value) < 0))

@@ -232,7 +232,7 @@ static int look_into(cow_reach *reach, uint64_t group)
 
     if (cow_native_open_token(reach->file->loc, &token, &object) < 0)
         return -1;
-    status = cow_native_links(object, false, look_at_link, reach);
+    status = cow_native_links(object, COW_LINKS_BY_NAME, look_at_link, reach);
     return cow_native_close(object) < 0 ? -1 : status;
 }
 

@@ -214,7 +214,7 @@ static int search_link(void *context, const char *name, const H5L_info2_t *info)
         return -1;
     if (object.type == H5I_GROUP && address != cow_address(&s->file->root)) {
         s->group = object;
-        status = cow_native_links(object, false, search_link, s);
+        status = cow_native_links(object, COW_LINKS_BY_NAME, search_link, s);
         s->group = above;
     }
     return !borrowed && cow_native_close(object) < 0 ? -1 : status;
@@ -232,7 +232,7 @@ static int has_place(const cow_file *file, uint64_t address)
         return 0;
     if (cow_head_open(file, cow_address(&file->root), &root, &borrowed) < 0)
         return -1;
-    status = cow_native_links(root, false, search_link, &s);
+    status = cow_native_links(root, COW_LINKS_BY_NAME, search_link, &s);
     cow_map_free(&s.met);
     return !borrowed && cow_native_close(root) < 0 ? -1 : status;
 }

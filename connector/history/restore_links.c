@@ -289,8 +289,8 @@ int cow_restore_links(cow_restoring *r, const cow_restored_pair *pair, bool *cha
     bool order, differs = false;
     int status = -1, moved = 0;
 
-    if (cow_native_group_tracks(pair->head, &order) < 0 || cow_native_links(pair->head, order, note_link, &now) < 0 ||
-        cow_native_links(pair->snapshot, order, note_link, &then) < 0)
+    if (cow_native_group_tracks(pair->head, &order) < 0 || cow_native_links(pair->head, order ? COW_LINKS_BY_CREATION : COW_LINKS_BY_NAME, note_link, &now) < 0 ||
+        cow_native_links(pair->snapshot, order ? COW_LINKS_BY_CREATION : COW_LINKS_BY_NAME, note_link, &then) < 0)
         goto done;
     if (now.count > 0)
         qsort(now.entry, now.count, sizeof *now.entry, by_name);
@@ -347,7 +347,7 @@ done:
 int cow_restore_no_links(cow_restoring *r, const cow_restored_pair *group)
 {
     links now = {.r = r, .group = group->head, .root = is_root(r, group)};
-    int status = cow_native_links(group->head, false, note_link, &now);
+    int status = cow_native_links(group->head, COW_LINKS_BY_NAME, note_link, &now);
 
     for (size_t i = 0; status == 0 && i < now.count; i++)
         status = unlink_one(r, group, &now.entry[i]);

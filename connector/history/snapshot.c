@@ -374,7 +374,7 @@ static int decide_links(cow_walk *walk, cow_loc group, const char *path, int ans
     }
     if (names != NULL)
         return p.answer;
-    if (cow_native_links(group, false, decide_child, &p) < 0 && p.answer >= 0) {
+    if (cow_native_links(group, COW_LINKS_ANY, decide_child, &p) < 0 && p.answer >= 0) {
         cow_error_clear();
         return NEW;
     }
@@ -977,7 +977,7 @@ static int fill_group(cow_walk *walk, place *p, bool by_creation)
     if (note_built(walk, p->address, p->target, NULL) < 0 ||
         copy_header(walk, p->group, p->address, p->path, p->target) < 0)
         return fail(walk);
-    if (cow_native_links(p->group, by_creation, build_link, p) < 0 &&
+    if (cow_native_links(p->group, by_creation ? COW_LINKS_BY_CREATION : COW_LINKS_ANY, build_link, p) < 0 &&
         lack(walk, p->address, p->path, "members", NULL) < 0)
         return fail(walk);
     return note_sums(walk, p->address, p->target, COW_NO_NODE) < 0 ? fail(walk) : 0;
@@ -1046,7 +1046,7 @@ static void open_previous(place *p, uint64_t address)
 
     if (cow_native_open_token(p->walk->file->loc, &token, &p->previous) < 0)
         p->previous.object = NULL;
-    else if (p->previous.type != H5I_GROUP || cow_native_links(p->previous, false, note_former, &p->former) < 0)
+    else if (p->previous.type != H5I_GROUP || cow_native_links(p->previous, COW_LINKS_BY_NAME, note_former, &p->former) < 0)
         forget_former(&p->former);
     cow_error_clear();
 }
@@ -1656,7 +1656,7 @@ static int meet_link(void *context, const char *name, const H5L_info2_t *info)
     if (cow_native_open(group, name, &object) < 0)
         return -1;
     l->group = object;
-    status = cow_native_links(object, false, meet_link, l);
+    status = cow_native_links(object, COW_LINKS_BY_NAME, meet_link, l);
     l->group = group;
     return cow_native_close(object) < 0 ? -1 : status;
 }
@@ -1680,7 +1680,7 @@ static int leftover_find(leftover *l, const cow_walk *walk, cow_loc made)
             cow_map_put(&l->unmet, row->snapshot, i) < 0)
             return -1;
     cow_map_remove(&l->unmet, root);
-    if (all && cow_native_links(made, false, meet_link, l) < 0)
+    if (all && cow_native_links(made, COW_LINKS_BY_NAME, meet_link, l) < 0)
         return -1;
     for (size_t i = 0; i < l->unmet.capacity; i++) {
         H5O_token_t token = cow_token(l->unmet.entry[i].key);

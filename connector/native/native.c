@@ -503,34 +503,55 @@ cow_journal *cow_native_file_journal(void *file)
     return H5VLfile_get(file, cow_native_id(), &get, DXPL, NULL) < 0 ? NULL : cow_journal_driver_of_file(number);
 }
 
-bool cow_native_file_bytes(void *file, cow_native_bytes *bytes)
+/* What does not change while a file is open, of the last one that was asked for: to be asked again costs more than the bytes are worth. No two
+ * files of a process have one number. */
+static struct {
+    bool asked, known;
+    cow_native_bytes bytes; /* without the journal */
+} constants;
+
+static void ask_for_bytes(void *file, unsigned long fileno)
 {
-    H5VL_file_get_args_t args = {.op_type = H5VL_FILE_GET_FILENO};
     H5VL_file_get_args_t list = {.op_type = H5VL_FILE_GET_FCPL};
     H5F_fspace_strategy_t strategy;
     hid_t fcpl = H5I_INVALID_HID;
     size_t addresses = 0, lengths = 0;
     hsize_t base, threshold;
     hbool_t persists;
-    bool known = false;
+
+    constants.asked = true;
+    constants.known = false;
+    constants.bytes = (cow_native_bytes){.fileno = fileno};
+    if (H5VLfile_get(file, cow_native_id(), &list, DXPL, NULL) >= 0)
+        fcpl = list.args.get_fcpl.fcpl_id;
+    if (fcpl >= 0 && H5Pget_userblock(fcpl, &base) >= 0 && H5Pget_sizes(fcpl, &addresses, &lengths) >= 0 &&
+        H5Pget_file_space_strategy(fcpl, &strategy, &persists, &threshold) >= 0) {
+        constants.bytes.base = base;
+        constants.bytes.persists = persists;
+        constants.known = addresses == 8 && lengths == 8;
+    }
+    cow_close(fcpl);
+}
+
+bool cow_native_file_bytes(void *file, cow_native_bytes *bytes)
+{
+    H5VL_file_get_args_t args = {.op_type = H5VL_FILE_GET_FILENO};
+    unsigned long fileno = 0;
 
     *bytes = (cow_native_bytes){0};
-    args.args.get_fileno.fileno = &bytes->fileno;
+    args.args.get_fileno.fileno = &fileno;
     H5E_BEGIN_TRY
     {
-        if (H5VLfile_get(file, cow_native_id(), &args, DXPL, NULL) >= 0 &&
-            H5VLfile_get(file, cow_native_id(), &list, DXPL, NULL) >= 0)
-            fcpl = list.args.get_fcpl.fcpl_id;
-        if (fcpl >= 0 && H5Pget_userblock(fcpl, &base) >= 0 && H5Pget_sizes(fcpl, &addresses, &lengths) >= 0 &&
-            H5Pget_file_space_strategy(fcpl, &strategy, &persists, &threshold) >= 0) {
-            bytes->base = base;
-            bytes->persists = persists;
-            known = addresses == 8 && lengths == 8;
-        }
+        if (H5VLfile_get(file, cow_native_id(), &args, DXPL, NULL) < 0)
+            constants.asked = false;
+        else if (!constants.asked || constants.bytes.fileno != fileno)
+            ask_for_bytes(file, fileno);
     }
     H5E_END_TRY
-    cow_close(fcpl);
-    return known && (bytes->journal = cow_journal_driver_of_file(bytes->fileno)) != NULL;
+    if (!constants.asked || !constants.known)
+        return false;
+    *bytes = constants.bytes;
+    return (bytes->journal = cow_journal_driver_of_file(fileno)) != NULL;
 }
 
 int cow_native_share_dataspaces(hid_t fcpl, unsigned index)
@@ -1010,7 +1031,7 @@ static int ask_for_links(cow_loc group, bool by_creation, hsize_t count, link_li
 }
 
 /* Names first, visits afterwards: a visitor may change the group. */
-int cow_native_links(cow_loc group, bool by_creation, cow_link_visitor *visitor, void *context)
+int cow_native_links(cow_loc group, cow_link_order order, cow_link_visitor *visitor, void *context)
 {
     H5VL_group_get_args_t get = {.op_type = H5VL_GROUP_GET_INFO};
     H5G_info_t info;
@@ -1021,9 +1042,9 @@ int cow_native_links(cow_loc group, bool by_creation, cow_link_visitor *visitor,
     get.args.get_info.ginfo = &info;
     if (H5VLgroup_get(group.object, cow_native_id(), &get, DXPL, NULL) < 0)
         return cow_error_native("cannot look at a group");
-    if (info.nlinks < COW_LIST_FROM || walk_links(group, by_creation, &list) < 0)
-        status = ask_for_links(group, by_creation, info.nlinks, &list);
-    if (status == 0 && !by_creation && list.count > 1)
+    if (info.nlinks < COW_LIST_FROM || walk_links(group, order == COW_LINKS_BY_CREATION, &list) < 0)
+        status = ask_for_links(group, order == COW_LINKS_BY_CREATION, info.nlinks, &list);
+    if (status == 0 && order == COW_LINKS_BY_NAME && list.count > 1)
         qsort(list.link, list.count, sizeof *list.link, by_name);
     for (size_t i = 0; status == 0 && i < list.count; i++)
         status = visitor(context, list.link[i].name, &list.link[i].info);

@@ -193,8 +193,9 @@ int cow_native_comment_set(cow_loc object, const char *comment); /* NULL: none *
 /* One link, as H5Literate reports it; NAME and INFO live during the call only. Non-zero ends the walk. Of a link that HDF5
  * cannot tell, the type is H5L_TYPE_ERROR. */
 typedef int cow_link_visitor(void *context, const char *name, const H5L_info2_t *info);
-/* Links of a group, in name order, or in creation order where the group tracks it and BY_CREATION is set. */
-int cow_native_links(cow_loc group, bool by_creation, cow_link_visitor *visitor, void *context);
+/* Links of a group. ANY: as HDF5 finds them; in the order of their names, or of their creation where the group tracks it. */
+typedef enum cow_link_order { COW_LINKS_ANY, COW_LINKS_BY_NAME, COW_LINKS_BY_CREATION } cow_link_order;
+int cow_native_links(cow_loc group, cow_link_order order, cow_link_visitor *visitor, void *context);
 /* The indices that a group's links have by name in HDF5's own order (H5_ITER_NATIVE), one after the other as their names are ordered,
  * without that of the link SKIP (NULL: all of them). *PLACES: free() it. */
 int cow_native_links_places(cow_loc group, const char *skip, hsize_t **places, hsize_t *count);

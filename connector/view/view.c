@@ -142,24 +142,43 @@ static bool whole(const cow_mapping *m, unsigned rank, const hsize_t extent[])
     return true;
 }
 
-/* Add one mapping: box of VIEW (a space that is reused) <- box of a source of EXTENT. */
-static int add_mapping(hid_t dcpl, hid_t view, unsigned rank, const cow_mapping *m, const char *source,
-                       const hsize_t extent[], bool grows)
+/* Where mappings go: into bytes, or into a property list, for which the boxes of VIEW, a space that is reused, are selected. */
+typedef struct sink {
+    cow_virtual *virtual; /* NULL: DCPL */
+    hid_t dcpl, view;
+} sink;
+
+/* Add one mapping: box of the view <- box of a source of EXTENT. */
+static int add_mapping(const sink *to, unsigned rank, const cow_mapping *m, const char *source, const hsize_t extent[],
+                       bool grows)
 {
+    const bool all = !grows && whole(m, rank, extent);
     hsize_t start[COW_MAX_RANK], count[COW_MAX_RANK], source_start[COW_MAX_RANK], source_count[COW_MAX_RANK];
-    hid_t space = H5Screate_simple((int)rank, extent, NULL);
+    hid_t space;
     int status = -1;
 
+    if (to->virtual != NULL) {
+        const cow_box_list shown = {.rank = rank,
+                                    .count = 1,
+                                    .start = (uint64_t *)(uintptr_t)m->start,
+                                    .size = (uint64_t *)(uintptr_t)m->count};
+        const cow_box_list from = {.rank = rank,
+                                   .count = 1,
+                                   .start = (uint64_t *)(uintptr_t)m->source_start,
+                                   .size = (uint64_t *)(uintptr_t)m->source_count};
+
+        return cow_virtual_map(to->virtual, &shown, source, all ? NULL : &from);
+    }
     for (unsigned d = 0; d < rank; d++) {
         start[d] = m->start[d];
         count[d] = m->count[d];
         source_start[d] = m->source_start[d];
         source_count[d] = m->source_count[d];
     }
-    if (space < 0 || H5Sselect_hyperslab(view, H5S_SELECT_SET, start, NULL, count, NULL) < 0 ||
-        ((grows || !whole(m, rank, extent)) &&
-         H5Sselect_hyperslab(space, H5S_SELECT_SET, source_start, NULL, source_count, NULL) < 0) ||
-        H5Pset_virtual(dcpl, view, ".", source, space) < 0)
+    space = H5Screate_simple((int)rank, extent, NULL);
+    if (space < 0 || H5Sselect_hyperslab(to->view, H5S_SELECT_SET, start, NULL, count, NULL) < 0 ||
+        (!all && H5Sselect_hyperslab(space, H5S_SELECT_SET, source_start, NULL, source_count, NULL) < 0) ||
+        H5Pset_virtual(to->dcpl, to->view, ".", source, space) < 0)
         cow_error_native("cannot map a view onto %s", source);
     else
         status = 0;
@@ -168,13 +187,19 @@ static int add_mapping(hid_t dcpl, hid_t view, unsigned rank, const cow_mapping 
     return status;
 }
 
+/* What a view at OFFSET is called in its group. */
+static const char *view_name(char path[COW_PATH_MAX], uint64_t offset)
+{
+    cow_view_path(path, offset);
+    return path + strlen(COW_PATH_VIEWS "/");
+}
+
 static int make_view(const cow_view_context *context, uint64_t node, hid_t space, hid_t dcpl)
 {
     char path[COW_PATH_MAX];
-    const char *name = path + strlen(COW_PATH_VIEWS "/");
+    const char *name = view_name(path, node);
     void *dataset;
 
-    cow_view_path(path, node);
     if (H5Sselect_all(space) < 0)
         return cow_error_native("cannot make the view %s", path);
     if ((dataset = cow_native_dataset_create(context->views, name, context->type, space, dcpl)) == NULL)
@@ -184,8 +209,8 @@ static int make_view(const cow_view_context *context, uint64_t node, hid_t space
 
 /* All N mappings of a view of EXTENT. A leaf's lead to raw data and to composed chunks; others to nodes, of which LIMIT is the extent
  * (NULL: they are shown as a whole). MARK: the root that the view tells to be its own, 0: none. */
-static int add_mappings(const cow_view_context *context, hid_t dcpl, hid_t view, bool leaf,
-                        const cow_mapping mappings[], unsigned n, const hsize_t limit[], uint64_t mark)
+static int add_mappings(const cow_view_context *context, const sink *to, bool leaf, const cow_mapping mappings[],
+                        unsigned n, const hsize_t limit[], uint64_t mark)
 {
     const cow_grid *grid = context->grid;
 
@@ -205,7 +230,7 @@ static int add_mappings(const cow_view_context *context, hid_t dcpl, hid_t view,
         }
         if (mark != 0 && i == 0)
             cow_layout_mark(marked, source, mark);
-        if (add_mapping(dcpl, view, grid->rank, m, mark != 0 && i == 0 ? marked : source, extent, raw) < 0)
+        if (add_mapping(to, grid->rank, m, mark != 0 && i == 0 ? marked : source, extent, raw) < 0)
             return -1;
     }
     return 0;
@@ -222,18 +247,29 @@ static int show(const cow_view_context *context, uint64_t offset, const hsize_t 
                 hid_t properties, bool leaf, const cow_mapping mappings[], unsigned n, const hsize_t limit[])
 {
     const unsigned rank = context->grid->rank;
+    const hid_t told = maximum == NULL ? context->fill_dcpl : properties;
+    const uint64_t mark = maximum == NULL ? 0 : offset;
     uint64_t bytes = H5Tget_size(context->type);
-    hid_t space = H5Screate_simple((int)rank, extent, maximum),
-          dcpl = H5Pcopy(maximum == NULL ? context->fill_dcpl : properties);
+    char path[COW_PATH_MAX];
+    hid_t space, dcpl;
     int status = -1;
 
+    if (context->virtual != NULL && n > 0) {
+        cow_virtual_begin(context->virtual);
+        if (add_mappings(context, &(sink){.virtual = context->virtual}, leaf, mappings, n, limit, mark) < 0 ||
+            (status = cow_virtual_put(context->virtual, rank, extent, maximum, told, view_name(path, offset))) != 0)
+            return status > 0 ? 0 : -1;
+        status = -1;
+    }
+    space = H5Screate_simple((int)rank, extent, maximum);
+    dcpl = H5Pcopy(told);
     for (unsigned d = 0; d < rank; d++)
         bytes = cow_times(bytes, extent[d]);
     if (space < 0 || dcpl < 0 ||
         /* nothing is stored: an unallocated contiguous dataset reads as fill value, but has a largest size */
         (n == 0 && bytes > UINT64_MAX / 2 && H5Pset_layout(dcpl, H5D_VIRTUAL) < 0))
         cow_error_native("cannot describe a view");
-    else if (add_mappings(context, dcpl, space, leaf, mappings, n, limit, maximum == NULL ? 0 : offset) == 0)
+    else if (add_mappings(context, &(sink){NULL, dcpl, space}, leaf, mappings, n, limit, mark) == 0)
         status = make_view(context, offset, space, dcpl);
     cow_close(dcpl, space);
     return status;
@@ -270,8 +306,7 @@ int cow_view_node_once(const cow_view_context *context, cow_table *log, uint64_t
     cow_node *record;
     int status;
 
-    cow_view_path(path, node);
-    if ((status = cow_native_exists(context->views, path + strlen(COW_PATH_VIEWS "/"))) != 0)
+    if ((status = cow_native_exists(context->views, view_name(path, node))) != 0)
         return status < 0 ? -1 : 0;
     if ((record = malloc(sizeof *record)) == NULL)
         return cow_error(COW_MEMORY, "no memory for an index node");
@@ -306,7 +341,9 @@ unsigned cow_view_plan_pieces(const cow_composed *composed, uint64_t group[COW_P
 
 /* A selection that grows box by box. */
 typedef struct growing {
+    bool listed; /* in BOXES, else selected in SPACE */
     hid_t space;
+    cow_box_list boxes;
     unsigned rank;
     bool begun;
 } growing;
@@ -315,6 +352,8 @@ static int add_box(growing *g, const uint64_t start[], const uint64_t count[])
 {
     hsize_t from[COW_MAX_RANK], n[COW_MAX_RANK];
 
+    if (g->listed)
+        return cow_box_list_add(&g->boxes, start, count);
     for (unsigned d = 0; d < g->rank; d++) {
         from[d] = start[d];
         n[d] = count[d];
@@ -366,22 +405,26 @@ static int add_slots(growing *pieces, const cow_piecing *cut, const cow_grid *gr
 }
 
 /* The boxes of one mapping. SLOT: those of pieces in the source; NULL: the source is the base, from row FIRST on. */
-static int map_pieces(hid_t dcpl, hid_t view, const cow_piecing *cut, const cow_grid *grid, uint64_t which,
+static int map_pieces(const sink *to, const cow_piecing *cut, const cow_grid *grid, uint64_t which,
                       const uint64_t slot[], uint64_t first, const char *source, const hsize_t extent[])
 {
-    growing places = {.space = view, .rank = grid->rank};
-    growing sources = {.space = H5Screate_simple((int)grid->rank, extent, NULL), .rank = grid->rank};
+    const bool listed = to->virtual != NULL;
+    growing places = {.listed = listed, .space = to->view, .boxes.rank = grid->rank, .rank = grid->rank};
+    growing sources = {.listed = listed, .space = H5I_INVALID_HID, .boxes.rank = grid->rank, .rank = grid->rank};
     int status = -1;
 
-    if (sources.space < 0)
-        cow_error_native("cannot describe the source of a view");
-    else if (add_places(&places, slot == NULL ? &sources : NULL, cut, grid, which, first) == 0 &&
-             (slot == NULL || add_slots(&sources, cut, grid, which, slot) == 0))
-        status = H5Pset_virtual(dcpl, view, ".", source, sources.space) < 0
+    if (!listed && (sources.space = H5Screate_simple((int)grid->rank, extent, NULL)) < 0)
+        return cow_error_native("cannot describe the source of a view");
+    if (add_places(&places, slot == NULL ? &sources : NULL, cut, grid, which, first) == 0 &&
+        (slot == NULL || add_slots(&sources, cut, grid, which, slot) == 0))
+        status = listed ? cow_virtual_map(to->virtual, &places.boxes, source, &sources.boxes)
+                 : H5Pset_virtual(to->dcpl, to->view, ".", source, sources.space) < 0
                      ? cow_error_native("cannot map a view onto %s", source)
                      : 0;
-    if (sources.space >= 0)
+    if (!listed)
         H5Sclose(sources.space);
+    cow_box_list_free(&places.boxes);
+    cow_box_list_free(&sources.boxes);
     return status;
 }
 
@@ -392,24 +435,20 @@ static uint64_t part_of(uint64_t which, bool alone)
     return alone ? which & (~which + 1) : which;
 }
 
-int cow_view_map_composed(hid_t dcpl, const cow_grid *grid, const cow_composed *composed, const cow_piecing *cut,
-                          const cow_view_source *base, const cow_view_source *pieces, bool alone)
+static int map_composed(const sink *to, const cow_grid *grid, const cow_composed *composed, const cow_piecing *cut,
+                        const cow_view_source *base, const cow_view_source *pieces, bool alone)
 {
     uint64_t group[COW_PIECES], all = cut->count == COW_PIECES ? UINT64_MAX : ((uint64_t)1 << cut->count) - 1;
     unsigned groups = cow_view_plan_pieces(composed, group);
-    hsize_t extent[COW_MAX_RANK], source[COW_MAX_RANK];
-    hid_t space;
-    int status = -1;
+    hsize_t source[COW_MAX_RANK];
 
     for (unsigned d = 0; d < grid->rank; d++)
-        extent[d] = source[d] = grid->chunk[d];
-    if ((space = H5Screate_simple((int)grid->rank, extent, NULL)) < 0)
-        return cow_error_native("cannot describe a view");
+        source[d] = grid->chunk[d];
     source[0] = base->rows;
     for (uint64_t rest = composed->base == COW_HOLE ? 0 : all & ~composed->own, part; rest != 0; rest &= ~part) {
         part = part_of(rest, alone);
-        if (map_pieces(dcpl, space, cut, grid, part, NULL, composed->base * grid->chunk[0], base->name, source) < 0)
-            goto done;
+        if (map_pieces(to, cut, grid, part, NULL, composed->base * grid->chunk[0], base->name, source) < 0)
+            return -1;
     }
     for (unsigned d = 0; d < grid->rank; d++)
         source[d] = cut->piece[d];
@@ -417,11 +456,24 @@ int cow_view_map_composed(hid_t dcpl, const cow_grid *grid, const cow_composed *
     for (unsigned k = 0; k < groups; k++)
         for (uint64_t rest = group[k], part; rest != 0; rest &= ~part) {
             part = part_of(rest, alone);
-            if (map_pieces(dcpl, space, cut, grid, part, composed->slot, 0, pieces->name, source) < 0)
-                goto done;
+            if (map_pieces(to, cut, grid, part, composed->slot, 0, pieces->name, source) < 0)
+                return -1;
         }
-    status = 0;
-done:
+    return 0;
+}
+
+int cow_view_map_composed(hid_t dcpl, const cow_grid *grid, const cow_composed *composed, const cow_piecing *cut,
+                          const cow_view_source *base, const cow_view_source *pieces, bool alone)
+{
+    hsize_t extent[COW_MAX_RANK];
+    hid_t space;
+    int status;
+
+    for (unsigned d = 0; d < grid->rank; d++)
+        extent[d] = grid->chunk[d];
+    if ((space = H5Screate_simple((int)grid->rank, extent, NULL)) < 0)
+        return cow_error_native("cannot describe a view");
+    status = map_composed(&(sink){NULL, dcpl, space}, grid, composed, cut, base, pieces, alone);
     H5Sclose(space);
     return status;
 }
@@ -435,15 +487,22 @@ int cow_view_composed(const cow_view_context *context, const cow_composed *compo
     hsize_t extent[COW_MAX_RANK];
     hid_t space = H5I_INVALID_HID, dcpl = H5I_INVALID_HID;
     char path[COW_PATH_MAX];
+    const char *name = view_name(path, composed->offset);
     int status = -1, exists;
 
     /* a commit that failed may have left it */
-    cow_view_path(path, composed->offset);
-    if ((exists = cow_native_exists(context->views, path + strlen(COW_PATH_VIEWS "/"))) != 0)
+    if ((exists = cow_native_exists(context->views, name)) != 0)
         return exists < 0 ? -1 : 0;
     for (unsigned d = 0; d < grid->rank; d++) {
         extent[d] = grid->chunk[d];
         alone = alone || extent[d] > UINT32_MAX;
+    }
+    if (context->virtual != NULL) {
+        cow_virtual_begin(context->virtual);
+        if (map_composed(&(sink){.virtual = context->virtual}, grid, composed, cut, &from, &own, alone) < 0 ||
+            (status = cow_virtual_put(context->virtual, grid->rank, extent, NULL, context->fill_dcpl, name)) != 0)
+            return status > 0 ? 0 : -1;
+        status = -1;
     }
     if ((space = H5Screate_simple((int)grid->rank, extent, NULL)) < 0 || (dcpl = H5Pcopy(context->fill_dcpl)) < 0)
         cow_error_native("cannot describe a view");
@@ -495,4 +554,15 @@ void *cow_view_whole(cow_loc group, const char *name, hid_t type, unsigned rank,
         dataset = cow_native_dataset_create(group, name, type, view, plist);
     cow_close(plist, all, view);
     return dataset;
+}
+
+int cow_view_link(const cow_view_context *context)
+{
+    return context->virtual == NULL ? 0 : cow_virtual_link(context->virtual, context->views);
+}
+
+void cow_view_end(cow_view_context *context)
+{
+    H5Pclose(context->fill_dcpl);
+    cow_virtual_close(context->virtual);
 }

@@ -12,6 +12,7 @@
 #define COW_VIEW_H
 
 #include "layout/layout.h"
+#include "native/virtual.h"
 #include "store/index.h"
 #include "store/pieces.h"
 
@@ -52,7 +53,13 @@ typedef struct cow_view_context {
     hid_t fill_dcpl;           /* a dcpl with the dataset's fill value settings, contiguous; not changed */
     char source[COW_PATH_MAX]; /* path of the pool's raw_data */
     uint64_t source_rows;      /* its extent along dimension 0 (any extent that covers the slots) */
+    cow_virtual *virtual;      /* NULL: HDF5 makes them */
 } cow_view_context;
+
+/* Views have no links before that. */
+int cow_view_link(const cow_view_context *context);
+/* Ends it: closes fill_dcpl and VIRTUAL. */
+void cow_view_end(cow_view_context *context);
 
 /* Make the view of a node that was just written. */
 int cow_view_node(const cow_view_context *context, const cow_node *node);

@@ -245,7 +245,7 @@ static int search_group(search *s)
     if (cow_native_info(s->group, NULL, H5O_INFO_BASIC, &info) < 0)
         return -1;
     s->seen[s->seen_count++] = info.token;
-    return cow_native_links(s->group, false, search_link, s);
+    return cow_native_links(s->group, COW_LINKS_BY_NAME, search_link, s);
 }
 
 int cow_find_path(cow_object *object, const H5O_token_t *token, char **path)

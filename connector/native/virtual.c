@@ -1,0 +1,424 @@
+/* Virtual datasets from their bytes: see virtual.h. */
+#include "native/virtual.h"
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "base/vector.h"
+#include "journal/driver.h"
+#include "journal/fence.h"
+#include "native/header.h"
+
+#include <H5VLconnector_passthru.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define NOWHERE UINT64_MAX
+#define DXPL    H5P_DATASET_XFER_DEFAULT
+
+#define NAME_MOST 24
+/* Links that one group has before they are moved: HDF5 goes through all of its header for each. */
+#define LINKS_MOST 16
+/* Bytes of a type's message, and of a fill value. */
+#define TYPE_MOST 128
+#define FILL_MOST 1024
+
+typedef struct made {
+    char name[NAME_MOST];
+    uint64_t address;
+} made;
+
+struct cow_virtual {
+    void *file;
+    cow_native_bytes bytes;
+    hid_t type_id;
+    size_t element;
+    uint8_t type[TYPE_MOST];
+    size_t type_size;
+    uint8_t *block; /* the mappings of the dataset that is described */
+    size_t size, room;
+    uint64_t mappings;
+    made *made; /* have no links yet */
+    size_t count, made_room;
+};
+
+/* ---- boxes ---- */
+
+int cow_box_list_add(cow_box_list *boxes, const uint64_t start[], const uint64_t size[])
+{
+    const size_t at = boxes->count * boxes->rank;
+
+    if (COW_RESERVE(boxes->start, boxes->start_room, at, boxes->rank) < 0 ||
+        COW_RESERVE(boxes->size, boxes->size_room, at, boxes->rank) < 0)
+        return cow_error(COW_MEMORY, "no memory for the mappings of a view");
+    memcpy(boxes->start + at, start, boxes->rank * sizeof *start);
+    memcpy(boxes->size + at, size, boxes->rank * sizeof *size);
+    boxes->count++;
+    return 0;
+}
+
+void cow_box_list_free(cow_box_list *boxes)
+{
+    free(boxes->start);
+    free(boxes->size);
+    *boxes = (cow_box_list){.rank = boxes->rank};
+}
+
+/* ---- what all have in common ---- */
+
+/* The message of a type that HDF5 keeps as it is in each version of its format. */
+static bool encode_type(cow_virtual *v)
+{
+    uint8_t bytes[2 + TYPE_MOST];
+    size_t size = sizeof bytes;
+    const H5T_class_t class = H5Tget_class(v->type_id);
+
+    if ((class != H5T_INTEGER && class != H5T_FLOAT && class != H5T_STRING && class != H5T_BITFIELD &&
+         class != H5T_OPAQUE) ||
+        H5Tis_variable_str(v->type_id) > 0 || H5Tencode(v->type_id, NULL, &size) < 0 || size <= 2 ||
+        size > sizeof bytes || H5Tencode(v->type_id, bytes, &size) < 0 || bytes[0] != COW_MESSAGE_TYPE ||
+        bytes[2] >> 4 != 1)
+        return false;
+    v->type_size = size - 2;
+    memcpy(v->type, bytes + 2, v->type_size);
+    v->element = H5Tget_size(v->type_id);
+    return true;
+}
+
+cow_virtual *cow_virtual_open(void *file, const cow_native_bytes *bytes, hid_t type, bool heap)
+{
+    cow_virtual *v = heap ? NULL : calloc(1, sizeof *v);
+    bool known;
+
+    if (v == NULL)
+        return NULL;
+    v->file = file;
+    v->type_id = type;
+    if (bytes != NULL)
+        v->bytes = *bytes;
+    H5E_BEGIN_TRY
+    {
+        known = (bytes != NULL || cow_native_file_bytes(file, &v->bytes)) && v->bytes.base == 0 &&
+                cow_journal_driver_linear(v->bytes.fileno) && encode_type(v);
+    }
+    H5E_END_TRY
+    if (known)
+        return v;
+    cow_virtual_close(v);
+    return NULL;
+}
+
+void cow_virtual_close(cow_virtual *virtual)
+{
+    if (virtual == NULL)
+        return;
+    free(virtual->block);
+    free(virtual->made);
+    free(virtual);
+}
+
+/* ---- mappings ---- */
+
+/* Of a block of them: version, number of mappings. */
+#define BLOCK_HEADER 9
+
+void cow_virtual_begin(cow_virtual *virtual)
+{
+    virtual->size = BLOCK_HEADER;
+    virtual->mappings = 0;
+}
+
+static uint8_t *more(cow_virtual *v, size_t size)
+{
+    uint8_t *at;
+
+    if (COW_RESERVE(v->block, v->room, v->size, size) < 0) {
+        cow_error(COW_MEMORY, "no memory for the mappings of a view");
+        return NULL;
+    }
+    at = v->block + v->size;
+    v->size += size;
+    return at;
+}
+
+/* Do all places fit into 32 bits? */
+static bool is_short(const cow_box_list *boxes)
+{
+    for (size_t i = 0; i < boxes->count * boxes->rank; i++)
+        if (boxes->start[i] > UINT32_MAX || boxes->size[i] > UINT32_MAX ||
+            boxes->start[i] + boxes->size[i] > UINT32_MAX)
+            return false;
+    return true;
+}
+
+/* A list of corners: version 1 of a hyperslab. */
+static int put_corners(cow_virtual *v, const cow_box_list *boxes)
+{
+    const size_t numbers = 2 * boxes->count * boxes->rank;
+    uint8_t *p = more(v, 24 + 4 * numbers);
+
+    if (p == NULL)
+        return -1;
+    cow_put32(p, H5S_SEL_HYPERSLABS);
+    cow_put32(p + 4, 1);
+    cow_put32(p + 8, 0);
+    cow_put32(p + 12, (uint32_t)(8 + 4 * numbers));
+    cow_put32(p + 16, boxes->rank);
+    cow_put32(p + 20, (uint32_t)boxes->count);
+    p += 24;
+    for (size_t i = 0; i < boxes->count; i++) {
+        for (unsigned d = 0; d < boxes->rank; d++, p += 4)
+            cow_put32(p, (uint32_t)boxes->start[i * boxes->rank + d]);
+        for (unsigned d = 0; d < boxes->rank; d++, p += 4)
+            cow_put32(p, (uint32_t)(boxes->start[i * boxes->rank + d] + boxes->size[i * boxes->rank + d] - 1));
+    }
+    return 0;
+}
+
+/* One box, by start, stride, count and block of 64 bits: version 2. */
+static int put_regular(cow_virtual *v, const cow_box_list *boxes)
+{
+    uint8_t *p = more(v, 17 + 32 * (size_t)boxes->rank);
+
+    if (p == NULL)
+        return -1;
+    cow_put32(p, H5S_SEL_HYPERSLABS);
+    cow_put32(p + 4, 2);
+    p[8] = 1; /* regular */
+    cow_put32(p + 9, 4 + 32 * boxes->rank);
+    cow_put32(p + 13, boxes->rank);
+    p += 17;
+    for (unsigned d = 0; d < boxes->rank; d++, p += 32) {
+        cow_put64(p, boxes->start[d]);
+        cow_put64(p + 8, 1);
+        cow_put64(p + 16, 1);
+        cow_put64(p + 24, boxes->size[d]);
+    }
+    return 0;
+}
+
+static int put_selection(cow_virtual *v, const cow_box_list *boxes)
+{
+    uint8_t *p;
+
+    if (boxes != NULL)
+        return is_short(boxes)    ? put_corners(v, boxes)
+               : boxes->count > 1 ? cow_error(COW_UNSUPPORTED, "a mapping has several boxes beyond 32 bits")
+                                  : put_regular(v, boxes);
+    if ((p = more(v, 16)) == NULL)
+        return -1;
+    memset(p, 0, 16);
+    cow_put32(p, H5S_SEL_ALL);
+    cow_put32(p + 4, 1);
+    return 0;
+}
+
+int cow_virtual_map(cow_virtual *virtual, const cow_box_list *shown, const char *source, const cow_box_list *from)
+{
+    const size_t length = strlen(source) + 1;
+    uint8_t *p = more(virtual, 2 + length);
+
+    if (p == NULL)
+        return -1;
+    memcpy(p, ".", 2); /* this file */
+    memcpy(p + 2, source, length);
+    virtual->mappings++;
+    return put_selection(virtual, from) < 0 ? -1 : put_selection(virtual, shown);
+}
+
+/* The block goes into a heap; ID: its place there. */
+static int put_block(cow_virtual *v, uint8_t id[12])
+{
+    uint8_t *sum = more(v, 4);
+
+    if (sum == NULL)
+        return -1;
+    v->block[0] = 0;
+    cow_put64(v->block + 1, v->mappings);
+    cow_put32(sum, cow_metadata_checksum(v->block, v->size - 4));
+    return H5VLblob_put(v->file, cow_native_id(), v->block, v->size, id, NULL) < 0
+               ? cow_error_native("cannot write the mappings of a view")
+               : 0;
+}
+
+/* ---- the object header ---- */
+
+typedef struct settings {
+    bool times;
+    uint8_t fill[6 + FILL_MOST];
+    size_t fill_size;
+} settings;
+
+/* false: HDF5 has to. */
+static bool read_settings(const cow_virtual *v, hid_t dcpl, settings *s)
+{
+    H5D_alloc_time_t allocated;
+    H5D_fill_time_t filled;
+    H5D_fill_value_t defined;
+    unsigned order, most, least;
+    hbool_t times;
+
+    if (H5Pget_attr_creation_order(dcpl, &order) < 0 || order != 0 ||
+        H5Pget_attr_phase_change(dcpl, &most, &least) < 0 || most != 8 || least != 6 ||
+        H5Pget_obj_track_times(dcpl, &times) < 0 || H5Pget_alloc_time(dcpl, &allocated) < 0 ||
+        H5Pget_fill_time(dcpl, &filled) < 0 || H5Pfill_value_defined(dcpl, &defined) < 0 ||
+        allocated < H5D_ALLOC_TIME_EARLY || allocated > H5D_ALLOC_TIME_INCR || filled > H5D_FILL_TIME_IFSET ||
+        defined == H5D_FILL_VALUE_ERROR)
+        return false;
+    s->times = times;
+    s->fill[0] = 3;
+    s->fill[1] = (uint8_t)(allocated | filled << 2 | (defined == H5D_FILL_VALUE_UNDEFINED) << 4 |
+                           (defined == H5D_FILL_VALUE_USER_DEFINED) << 5);
+    s->fill_size = 2;
+    if (defined != H5D_FILL_VALUE_USER_DEFINED)
+        return true;
+    if (v->element > FILL_MOST || H5Pget_fill_value(dcpl, v->type_id, s->fill + 6) < 0)
+        return false;
+    cow_put32(s->fill + 2, (uint32_t)v->element);
+    s->fill_size += 4 + v->element;
+    return true;
+}
+
+static uint8_t *put_message(uint8_t *p, uint8_t type, uint8_t flags, const void *body, size_t size)
+{
+    p[0] = type;
+    cow_put16(p + 1, (uint16_t)size);
+    p[3] = flags;
+    memcpy(p + 4, body, size);
+    return p + 4 + size;
+}
+
+static size_t encode_space(uint8_t *p, unsigned rank, const hsize_t extent[], const hsize_t maximum[])
+{
+    p[0] = 2;
+    p[1] = (uint8_t)rank;
+    p[2] = 1; /* with the maximum */
+    p[3] = 1; /* simple */
+    for (unsigned d = 0; d < rank; d++) {
+        cow_put64(p + 4 + 8 * (size_t)d, extent[d]);
+        cow_put64(p + 4 + 8 * ((size_t)rank + d), maximum == NULL ? extent[d] : maximum[d]);
+    }
+    return 4 + 16 * (size_t)rank;
+}
+
+/* What stands before the messages, whose bytes are SIZE. */
+static size_t encode_start(uint8_t *p, size_t size, bool times)
+{
+    const bool wide = size > UINT8_MAX;
+    size_t at = 6;
+
+    memcpy(p, "OHDR", 4);
+    p[4] = 2;
+    p[5] = (uint8_t)(wide | (times ? COW_HEADER_TIMES : 0));
+    for (; times && at < 22; at += 4)
+        cow_put32(p + at, (uint32_t)time(NULL));
+    if (wide)
+        cow_put16(p + at, (uint16_t)size);
+    else
+        p[at] = (uint8_t)size;
+    return at + 1 + wide;
+}
+
+/* All bytes stand together: START, of which there may be 26, and the messages behind it. */
+static int put_header(const cow_virtual *v, uint8_t *header, size_t start, uint8_t *messages, const uint8_t *end,
+                      uint64_t *address)
+{
+    uint8_t *begin = messages - start;
+    const size_t size = (size_t)(end - begin);
+
+    memmove(begin, header, start);
+    cow_put32(begin + size, cow_metadata_checksum(begin, size));
+    *address = cow_journal_driver_allocate(v->bytes.fileno, size + 4, true);
+    return *address == NOWHERE ? -1 : cow_journal_write(v->bytes.journal, *address, begin, size + 4);
+}
+
+int cow_virtual_put(cow_virtual *virtual, unsigned rank, const hsize_t extent[], const hsize_t maximum[], hid_t dcpl,
+                    const char *name)
+{
+    static const uint8_t room[5]; /* for the number of links, where it has several */
+    uint8_t bytes[26 + 4 + 4 + 16 * H5S_MAX_RANK + 4 + TYPE_MOST + 4 + sizeof(settings) + 4 + 14 + 9 + 4], start[26],
+        *messages = bytes + 26, *p = messages;
+    uint8_t space[4 + 16 * H5S_MAX_RANK], layout[14] = {4, H5D_VIRTUAL};
+    settings s;
+    made one;
+
+    if (virtual->mappings == 0 || strlen(name) >= sizeof one.name)
+        return 0;
+    if (!read_settings(virtual, dcpl, &s)) {
+        cow_error_clear();
+        H5Eclear2(H5E_DEFAULT);
+        return 0;
+    }
+    if (COW_RESERVE(virtual->made, virtual->made_room, virtual->count, 1) < 0)
+        return cow_error(COW_MEMORY, "no memory for a list of views");
+    if (put_block(virtual, layout + 2) < 0)
+        return -1;
+    p = put_message(p, COW_MESSAGE_SPACE, 0, space, encode_space(space, rank, extent, maximum));
+    p = put_message(p, COW_MESSAGE_TYPE, 1, virtual->type, virtual->type_size);
+    p = put_message(p, COW_MESSAGE_FILL, 1, s.fill, s.fill_size);
+    p = put_message(p, COW_MESSAGE_LAYOUT, 0, layout, sizeof layout);
+    p = put_message(p, COW_MESSAGE_NIL, 0, room, sizeof room);
+    strcpy(one.name, name);
+    if (put_header(virtual, start, encode_start(start, (size_t)(p - messages), s.times), messages, p, &one.address) < 0)
+        return -1;
+    virtual->made[virtual->count++] = one;
+    return 1;
+}
+
+/* ---- links ---- */
+
+/* A group whose links are in its header: where it is. */
+static int put_group(const cow_virtual *v, const made *list, size_t count, uint64_t *address)
+{
+    static const uint8_t info[18] = {0,   0,   255, 255, 255, 255, 255, 255, 255,
+                                     255, 255, 255, 255, 255, 255, 255, 255, 255},
+                         group[2];
+    uint8_t bytes[26 + 22 + 6 + LINKS_MOST * (4 + 11 + NAME_MOST) + 4], start[26], *messages = bytes + 26,
+                                                                                   *p = messages;
+
+    p = put_message(p, COW_MESSAGE_LINK_INFO, 0, info, sizeof info);
+    p = put_message(p, COW_MESSAGE_GROUP_INFO, 0, group, sizeof group);
+    for (size_t i = 0; i < count; i++) {
+        const size_t length = strlen(list[i].name);
+        uint8_t link[11 + NAME_MOST] = {1, 0, (uint8_t)length};
+
+        memcpy(link + 3, list[i].name, length);
+        cow_put64(link + 3 + length, list[i].address);
+        p = put_message(p, COW_MESSAGE_LINK, 0, link, 11 + length);
+    }
+    return put_header(v, start, encode_start(start, (size_t)(p - messages), false), messages, p, address);
+}
+
+/* The group has no link itself, so it goes when HDF5 does not count one any more. */
+static int move_links(const cow_virtual *v, const made *list, size_t count, cow_loc to)
+{
+    H5O_token_t token = {0};
+    uint64_t address;
+    cow_loc group;
+    int status;
+
+    if (put_group(v, list, count, &address) < 0)
+        return -1;
+    cow_put64(token.__data, address);
+    if (cow_native_open_token((cow_loc){v->file, H5I_FILE}, &token, &group) < 0)
+        return -1;
+    status = group.type == H5I_GROUP ? 0 : cow_error(COW_CORRUPT, "the group that views are linked from is none");
+    for (size_t i = 0; status == 0 && i < count; i++)
+        status = cow_native_link_move(group, list[i].name, to, list[i].name);
+    if (status == 0)
+        status = cow_native_change_references(group, -1);
+    return cow_native_close(group) < 0 ? -1 : status;
+}
+
+int cow_virtual_link(cow_virtual *virtual, cow_loc group)
+{
+    for (size_t i = 0, n; i < virtual->count; i += n) {
+        n = virtual->count - i < LINKS_MOST ? virtual->count - i : LINKS_MOST;
+        if (move_links(virtual, virtual->made + i, n, group) < 0)
+            return -1;
+    }
+    virtual->count = 0;
+    return 0;
+}

@@ -1,0 +1,43 @@
+/* Virtual datasets from their bytes. HDF5 takes 350,000 instructions to make one and to close it: it copies the mappings seven times. What is
+ * written here is what HDF5 writes of it: an object header (HDF5 File Format Specification, IV.A), and the mappings in a global heap (III.E).
+ *
+ * HDF5 has nothing of it in memory, and finds it when it follows its link. That is moved by HDF5 from a group of its own, which is bytes as
+ * well: H5Lmove does not look at what a link leads to. */
+#ifndef COW_VIRTUAL_H
+#define COW_VIRTUAL_H
+
+#include "native/native.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The datasets of one type that a commit makes in a file. */
+typedef struct cow_virtual cow_virtual;
+
+/* FILE: native, whose BYTES are known, or NULL. HEAP: elements have parts in a heap. NULL: HDF5 is to make them, since the bytes of this file cannot be had, or types are not as
+ * easily told as numbers and strings, or there is no memory. */
+cow_virtual *cow_virtual_open(void *file, const cow_native_bytes *bytes, hid_t type, bool heap);
+void cow_virtual_close(
+    cow_virtual *virtual); /* NULL does nothing. What has no link yet is lost, and its place with it. */
+
+/* Boxes of a dataset, with RANK numbers each: where they start, and how many elements they have. */
+typedef struct cow_box_list {
+    unsigned rank;
+    size_t count, start_room, size_room;
+    uint64_t *start, *size;
+} cow_box_list;
+int cow_box_list_add(cow_box_list *boxes, const uint64_t start[], const uint64_t size[]);
+void cow_box_list_free(cow_box_list *boxes);
+
+/* A dataset begins, of no mappings yet. */
+void cow_virtual_begin(cow_virtual *virtual);
+/* The next mapping: the boxes SHOWN of the dataset are FROM those (NULL: all) of the dataset SOURCE in the same file, in the order of elements. */
+int cow_virtual_map(cow_virtual *virtual, const cow_box_list *shown, const char *source, const cow_box_list *from);
+/* The dataset of EXTENT and MAXIMUM (NULL: it is EXTENT) with the mappings since it began, and the settings of DCPL. It gets the link NAME. 1; 0: HDF5 is to make
+ * it; -1. */
+int cow_virtual_put(cow_virtual *virtual, unsigned rank, const hsize_t extent[], const hsize_t maximum[], hid_t dcpl,
+                    const char *name);
+/* All that were put get their links in GROUP, which must have a path. */
+int cow_virtual_link(cow_virtual *virtual, cow_loc group);
+
+#endif
