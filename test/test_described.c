@@ -146,7 +146,7 @@ static void compare_chunks(uint64_t count, unsigned sparse, bool filtered, unsig
     assert_int_equal(d.element_size, 1);
     assert_int_equal(d.bare, more == 0);
     if (d.index != UINT64_MAX) {
-        assert_int_equal(cow_chunk_index_open(&source, d.index, filtered, &index), 1);
+        assert_int_equal(cow_chunk_index_open(&source, d.index, filtered, below(2), &index), 1);
         for (uint64_t n = 0; n < 2 * count; n++) { /* one after the other, then anywhere */
             cow_chunk_place place;
             uint64_t i = n < count ? n : below(count);
@@ -158,7 +158,7 @@ static void compare_chunks(uint64_t count, unsigned sparse, bool filtered, unsig
                          (unsigned long long)place.size, place.mask);
         }
         cow_chunk_index_close(index);
-        assert_int_equal(cow_chunk_index_open(&source, d.index, !filtered, &index), 0);
+        assert_int_equal(cow_chunk_index_open(&source, d.index, !filtered, false, &index), 0);
     } else
         for (uint64_t i = 0; i < count; i++)
             assert_true(f.place[i].address == UINT64_MAX);
@@ -172,7 +172,7 @@ static void compare_chunks(uint64_t count, unsigned sparse, bool filtered, unsig
         all.bytes[at] = (uint8_t)below(256);
         source.unchecked = n % 2;
         if (cow_described_read(&source, address, &d) > 0 && d.layout == COW_DESCRIBED_CHUNKED && d.index != UINT64_MAX &&
-            cow_chunk_index_open(&source, d.index, filtered, &index) > 0) {
+            cow_chunk_index_open(&source, d.index, filtered, n % 2, &index) > 0) {
             for (unsigned k = 0; k < 20; k++) {
                 uint64_t i = k < 10 ? below(count + 1) : splitmix64(&dice) >> below(64);
                 int status = cow_chunk_index_find(index, i, &place);

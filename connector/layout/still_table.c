@@ -245,7 +245,7 @@ static still_table *make_table(const cow_layout_still *still, uint64_t address, 
                        .summed = d->filters == COW_DESCRIBED_FLETCHER32,
                        .chunk_number = UINT64_MAX};
     if (d->index != UINT64_MAX &&
-        cow_chunk_index_open(cow_still_source(still->still), d->index, t->summed, &t->index) <= 0) {
+        cow_chunk_index_open(cow_still_source(still->still), d->index, t->summed, false, &t->index) <= 0) {
         table_close(&t->table);
         return NULL;
     }

@@ -9,9 +9,10 @@
 #define NOWHERE UINT64_MAX
 
 #define HEADER     72
-#define KEPT       8                   /* blocks */
-#define MOST_BLOCK ((size_t)1 << 20)   /* bytes of a block, or a page */
-#define MOST_BITS  48                  /* of an index */
+#define KEPT       8                 /* blocks */
+#define MOST_BLOCK ((size_t)1 << 20) /* bytes of a block, or a page */
+#define MUCH       ((size_t)1 << 10) /* of them take longer to compare with a checksum than to read */
+#define MOST_BITS  48                /* of an index */
 
 /* A block, or a page, that was read and compared with its checksum. */
 typedef struct block {
@@ -22,12 +23,14 @@ typedef struct block {
 
 struct cow_chunk_index {
     const cow_source *source;
-    uint64_t address, first; /* of the header; of the index block */
-    uint8_t filtered;        /* as it stands in each block */
+    uint64_t address, first;        /* of the header; of the index block */
+    uint8_t filtered;               /* as it stands in each block */
     unsigned element, bits, offset; /* bytes of an element; bits of a number, bytes of one */
     unsigned inside, least, pointers, page_bits;
     block kept[KEPT];
     unsigned next; /* the one that goes next */
+    bool summed;
+    uint64_t touched; /* the block, or page, that was looked into last; NOWHERE: none */
 };
 
 static bool is_power(uint64_t v)
@@ -40,7 +43,8 @@ static unsigned log2_of(uint64_t v)
     return 63 - (unsigned)__builtin_clzll(v | 1);
 }
 
-int cow_chunk_index_open(const cow_source *source, uint64_t address, bool filtered, cow_chunk_index **index)
+int cow_chunk_index_open(const cow_source *source, uint64_t address, bool filtered, bool summed,
+                         cow_chunk_index **index)
 {
     uint8_t p[HEADER];
     cow_chunk_index *i;
@@ -65,7 +69,9 @@ int cow_chunk_index_open(const cow_source *source, uint64_t address, bool filter
                            .inside = p[8],
                            .least = p[9],
                            .pointers = p[10],
-                           .page_bits = p[11]};
+                           .page_bits = p[11],
+                           .summed = summed,
+                           .touched = NOWHERE};
     for (unsigned k = 0; k < KEPT; k++)
         i->kept[k].address = NOWHERE;
     *index = i;
@@ -117,6 +123,14 @@ static int get(cow_chunk_index *i, uint64_t address, size_t size, const char *ma
     return 1;
 }
 
+static bool is_kept(const cow_chunk_index *i, uint64_t address)
+{
+    for (unsigned k = 0; k < KEPT; k++)
+        if (i->kept[k].address == address)
+            return true;
+    return false;
+}
+
 static int take_element(const cow_chunk_index *i, const uint8_t *p, cow_chunk_place *place)
 {
     place->address = cow_get64(p);
@@ -127,6 +141,19 @@ static int take_element(const cow_chunk_index *i, const uint8_t *p, cow_chunk_pl
     return 1;
 }
 
+/* The element that stands AT so many of the SIZE bytes of a block, or page. 1; 0: the block is read and compared; -1. */
+static int peek(cow_chunk_index *i, uint64_t address, size_t size, size_t at, cow_chunk_place *place)
+{
+    uint8_t element[20];
+    int status;
+
+    if (!i->summed || size < MUCH || i->touched == address || is_kept(i, address))
+        return 0;
+    i->touched = address;
+    status = cow_source_bring(i->source, address + at, element, i->element);
+    return status <= 0 ? status : take_element(i, element, place);
+}
+
 /* The element NUMBER of the data block at ADDRESS, with ELEMENTS of them. What it says of its place among the others is not what it should
  * be in those of the index block, and HDF5 does not look at it. */
 static int in_data_block(cow_chunk_index *i, uint64_t address, uint64_t elements, bool paged, uint64_t number,
@@ -134,27 +161,34 @@ static int in_data_block(cow_chunk_index *i, uint64_t address, uint64_t elements
 {
     const uint64_t in_page = (uint64_t)1 << i->page_bits;
     const size_t prefix = 14 + i->offset;
+    size_t size, at;
     const uint8_t *p;
     int status;
 
     if (elements > MOST_BLOCK * 8)
         return 0;
-    if ((status = get(i, address, prefix + (paged ? 0 : (size_t)elements * i->element) + 4, "EADB", &p)) <= 0)
+    size = prefix + (paged ? 0 : (size_t)elements * i->element) + 4;
+    at = paged ? 0 : prefix + (size_t)number * i->element;
+    if (!paged && (status = peek(i, address, size, at, place)) != 0)
+        return status;
+    if ((status = get(i, address, size, "EADB", &p)) <= 0)
         return status;
     if (!paged)
-        return take_element(i, p + prefix + number * i->element, place);
-    address += prefix + 4 + (number >> i->page_bits) * (in_page * i->element + 4);
-    if ((status = get(i, address, (size_t)in_page * i->element + 4, NULL, &p)) <= 0)
+        return take_element(i, p + at, place);
+    address += size + (number >> i->page_bits) * (in_page * i->element + 4);
+    size = (size_t)in_page * i->element + 4;
+    at = (size_t)(number & (in_page - 1)) * i->element;
+    if ((status = peek(i, address, size, at, place)) != 0 || (status = get(i, address, size, NULL, &p)) <= 0)
         return status;
-    return take_element(i, p + (number & (in_page - 1)) * i->element, place);
+    return take_element(i, p + at, place);
 }
 
 int cow_chunk_index_find(cow_chunk_index *i, uint64_t number, cow_chunk_place *place)
 {
     const unsigned levels = 1 + i->bits - log2_of(i->least), near = 2 * log2_of(i->pointers),
                    near_blocks = 2 * (i->pointers - 1);
-    const size_t first_size = 14 + (size_t)i->inside * i->element +
-                              ((size_t)near_blocks + (levels > near ? levels - near : 0)) * 8 + 4;
+    const size_t first_size =
+        14 + (size_t)i->inside * i->element + ((size_t)near_blocks + (levels > near ? levels - near : 0)) * 8 + 4;
     const uint8_t *p;
     uint64_t begins, before, blocks, elements, address;
     unsigned level;

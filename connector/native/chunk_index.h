@@ -7,8 +7,11 @@
 
 typedef struct cow_chunk_index cow_chunk_index;
 
-/* The array at ADDRESS; FILTERED: its chunks have sizes of their own. SOURCE outlives it. 1; 0: not known here, or no memory; -1: recorded. */
-int cow_chunk_index_open(const cow_source *source, uint64_t address, bool filtered, cow_chunk_index **index);
+/* The array at ADDRESS; FILTERED: its chunks have sizes of their own; SUMMED: who reads a chunk compares it with a checksum. Then the first place that is
+ * looked for in a large block of them is read alone: to compare a thousand with their checksum would take longer than all else. SOURCE outlives it. 1; 0: not
+ * known here, or no memory; -1: recorded. */
+int cow_chunk_index_open(const cow_source *source, uint64_t address, bool filtered, bool summed,
+                         cow_chunk_index **index);
 void cow_chunk_index_close(cow_chunk_index *index); /* NULL does nothing */
 
 typedef struct cow_chunk_place {

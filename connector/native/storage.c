@@ -341,7 +341,7 @@ void cow_native_chunk_store_look(cow_chunk_store *store, const cow_still *still,
     file_chunks *c = (file_chunks *)store;
 
     if (raw->index != UINT64_MAX &&
-        cow_chunk_index_open(cow_still_source(still), raw->index, c->filtered, &c->looking.index) > 0)
+        cow_chunk_index_open(cow_still_source(still), raw->index, c->filtered, true, &c->looking.index) > 0)
         c->looking.still = still;
 }
 

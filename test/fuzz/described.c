@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         if (d.layout == COW_DESCRIBED_VIRTUAL && cow_described_source(&source, &d, sizeof file, file, name, &mappings) > 0)
             assert(strlen(file) < sizeof file && strlen(name) < sizeof name);
-        if (d.layout == COW_DESCRIBED_CHUNKED && cow_chunk_index_open(&source, d.index, data[0] & 4, &index) > 0)
+        if (d.layout == COW_DESCRIBED_CHUNKED && cow_chunk_index_open(&source, d.index, data[0] & 4, data[0] & 8, &index) > 0)
             for (unsigned bit = 0; bit < 64; bit++)
                 if (cow_chunk_index_find(index, ((uint64_t)1 << bit) + bit, &place) < 0)
                     abort();
