@@ -405,7 +405,8 @@ static void test_both_are_alike(void **state)
 static void test_what_hdf5_makes(void **state)
 {
     const hid_t fapl = journal_list();
-    hid_t file, string = H5Tcopy(H5T_C_S1), compound = H5Tcreate(H5T_COMPOUND, 8), dcpl = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t file, fcpl, string = H5Tcopy(H5T_C_S1), compound = H5Tcreate(H5T_COMPOUND, 8),
+                      dcpl = H5Pcreate(H5P_DATASET_CREATE);
     const uint64_t zero = 0, one = 1;
     const hsize_t extent = 1;
     cow_box_list box = {.rank = 1};
@@ -430,6 +431,12 @@ static void test_what_hdf5_makes(void **state)
     cow_box_list_free(&box);
     cow_virtual_close(virtual);
     assert_true(H5Tclose(string) >= 0 && H5Tclose(compound) >= 0 && H5Pclose(dcpl) >= 0);
+    assert_true(H5Fclose(file) >= 0);
+    remove(NAME);
+    assert_true((fcpl = H5Pcreate(H5P_FILE_CREATE)) >= 0 && H5Pset_shared_mesg_nindexes(fcpl, 1) >= 0 &&
+                H5Pset_shared_mesg_index(fcpl, 0, H5O_SHMESG_ALL_FLAG, 50) >= 0);
+    assert_true((file = H5Fcreate(NAME, H5F_ACC_TRUNC, fcpl, fapl)) >= 0 && H5Pclose(fcpl) >= 0);
+    assert_null(cow_virtual_open(H5VLobject(file), NULL, H5T_STD_I32LE, false));
     assert_true(H5Fclose(file) >= 0);
     assert_true((file = H5Fcreate(NAME, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) >= 0); /* without a journal */
     assert_null(cow_virtual_open(H5VLobject(file), NULL, H5T_STD_I32LE, false));

@@ -127,53 +127,55 @@ static int show_root(written_nodes *w, uint64_t offset, const cow_root *root)
     return whole < 0 ? -1 : 0;
 }
 
-static int copy_fill(const cow_dataset *dataset, hid_t dcpl)
+/* The creation properties of views: they have the fill value of DATASET, and no times. The caller closes them. */
+static hid_t fill_properties(const cow_dataset *dataset)
 {
     const cow_array *array = &dataset->array;
     H5D_fill_value_t defined;
+    hid_t dcpl;
     void *value;
     int status = -1;
 
     if (H5Pfill_value_defined(dataset->dcpl, &defined) < 0)
-        return -1;
+        return H5I_INVALID_HID;
     if (defined == H5D_FILL_VALUE_DEFAULT)
-        return 0;
+        return cow_told_usual(dataset->file, false);
+    if ((dcpl = H5Pcreate(H5P_DATASET_CREATE)) < 0)
+        return H5I_INVALID_HID;
     if (defined != H5D_FILL_VALUE_USER_DEFINED)
-        return H5Pset_fill_value(dcpl, cow_array_type(array), NULL);
-    if ((value = calloc(1, array->element_size)) == NULL)
-        return -1;
-    if (H5Pget_fill_value(dataset->dcpl, cow_array_type(array), value) >= 0) {
-        status = H5Pset_fill_value(dcpl, cow_array_type(array), value);
-        cow_dataset_fill_free(cow_array_type(array), array->heap, value);
-    } else
-        free(value);
-    return status;
+        status = H5Pset_fill_value(dcpl, cow_array_type(array), NULL);
+    else if ((value = calloc(1, array->element_size)) != NULL) {
+        if (H5Pget_fill_value(dataset->dcpl, cow_array_type(array), value) >= 0) {
+            status = H5Pset_fill_value(dcpl, cow_array_type(array), value);
+            cow_dataset_fill_free(cow_array_type(array), array->heap, value);
+        } else
+            free(value);
+    }
+    if (status >= 0 && H5Pset_obj_track_times(dcpl, false) >= 0)
+        return dcpl;
+    H5Pclose(dcpl);
+    return H5I_INVALID_HID;
 }
 
 /* Views of DATASET as bytes, where they can be: what tables of the file are written so, its bytes are known. */
 static cow_virtual *open_virtual(const cow_dataset *dataset)
 {
     const cow_file *file = dataset->file;
-    const cow_still *still = file->written == NULL ? NULL : cow_layout_still_bytes(file->written);
-    cow_native_bytes bytes = {.journal = file->journal, .fileno = file->fileno};
+    const bool known = file->written != NULL && !cow_layout_still_shares(file->written);
+    const cow_native_bytes bytes = {.journal = file->journal,
+                                    .fileno = file->fileno,
+                                    .base = known ? cow_still_base(cow_layout_still_bytes(file->written)) : 0};
 
-    if (still != NULL)
-        bytes.base = cow_still_base(still);
-    return cow_virtual_open(file->native, still == NULL ? NULL : &bytes, cow_array_type(&dataset->array),
-                            dataset->array.heap);
+    return cow_virtual_open(file->native, known ? &bytes : NULL, cow_array_type(&dataset->array), dataset->array.heap);
 }
 
 int cow_dataset_views(const cow_dataset *dataset, cow_loc views, cow_view_context *context)
 {
     const cow_array *array = &dataset->array;
-    hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t dcpl = fill_properties(dataset);
 
-    if (dcpl < 0 || copy_fill(dataset, dcpl) < 0 || H5Pset_obj_track_times(dcpl, false) < 0) {
-        cow_error_native("%s: cannot describe the views", array->label);
-        if (dcpl >= 0)
-            H5Pclose(dcpl);
-        return -1;
-    }
+    if (dcpl < 0)
+        return cow_error_native("%s: cannot describe the views", array->label);
     *context = (cow_view_context){.views = views,
                                   .grid = &array->grid,
                                   .type = cow_array_type(array),
@@ -355,7 +357,8 @@ static int is_deleted(const cow_dataset *dataset)
 
     if (dataset->references > 0 || dataset->native == NULL)
         return 0;
-    return cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0 ? -1 : info.rc == 0;
+    return cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0 ? -1
+                                                                                                     : info.rc == 0;
 }
 
 /* The heads among the open datasets, as a list: committing one may open others, and close them, since HDF5 opens a dataset to

@@ -305,7 +305,7 @@ static void take_pool(cow_dataset *dataset, const cow_pool_entry *pool)
 static int take_properties(cow_dataset *dataset, hid_t dcpl)
 {
     dataset->dcpl = dcpl;
-    return dcpl >= 0 && H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0
+    return dcpl >= 0 && H5Pget_layout(dcpl) != H5D_CONTIGUOUS && H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0
                ? cow_error_native("%s: cannot keep its creation properties", dataset->array.label)
                : 0;
 }
@@ -428,6 +428,28 @@ static hid_t head_dcpl(hid_t dcpl, int rank, const hsize_t extent[], const hsize
     return p;
 }
 
+/* Of those that HDF5 keeps with a dataset, DCPL has nothing that others have not, but perhaps the times. Where the file shares attributes between
+ * objects, HDF5 tells that it keeps their order. */
+static bool has_usual_properties(const cow_file *file, hid_t dcpl, bool *times)
+{
+    H5D_fill_value_t defined;
+    unsigned order, most, least;
+    hbool_t hint, tracked;
+    size_t count, usual;
+    cow_native_bytes bytes;
+
+    *times = false;
+    if (H5Pfill_value_defined(dcpl, &defined) < 0 || defined != H5D_FILL_VALUE_DEFAULT ||
+        H5Pget_attr_creation_order(dcpl, &order) < 0 || order != 0 ||
+        H5Pget_attr_phase_change(dcpl, &most, &least) < 0 || most != 8 || least != 6 ||
+        H5Pget_dset_no_attrs_hint(dcpl, &hint) < 0 || hint || H5Pget_obj_track_times(dcpl, &tracked) < 0 ||
+        H5Pget_nprops(dcpl, &count) < 0 || H5Pget_nprops(H5P_DATASET_CREATE_DEFAULT, &usual) < 0 || count != usual ||
+        !cow_native_file_bytes(file->native, &bytes) || bytes.shares)
+        return false;
+    *times = tracked;
+    return true;
+}
+
 /* The one of the option compress, where the program asks for no filter. */
 static int add_compressor(const cow_file *file, hid_t dcpl, hid_t type, int rank, const hsize_t chunk[],
                           cow_layout_dataset_row *row)
@@ -497,17 +519,19 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     cow_dataset *dataset = NULL;
     cow_layout_dataset_row row = {.root = COW_NO_NODE};
     cow_root root = {.top = COW_NO_NODE};
-    hid_t chunked = H5I_INVALID_HID, head = H5I_INVALID_HID;
+    hid_t copy = H5I_INVALID_HID, chunked = dcpl, head = H5I_INVALID_HID;
     H5O_info2_t info;
     unsigned long failures = cow_journal_driver_file_failures(file->fileno);
     int rank, found;
-    bool gone = false;
+    bool gone = false, usual, times;
 
     *native = NULL;
     if (cow_file_lay_out(file) < 0)
         return NULL;
     rank = H5Sget_simple_extent_dims(space, extent, most);
-    if ((chunked = H5Pcopy(dcpl)) < 0) {
+    if (H5Pget_layout(dcpl) != H5D_CHUNKED || file->options->compress.library != COW_COMPRESS_NONE)
+        chunked = copy = H5Pcopy(dcpl); /* it gets chunks, or a filter */
+    if (chunked < 0) {
         cow_error_native("cannot get the creation properties of a dataset");
         goto done;
     }
@@ -542,8 +566,13 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     row.head = cow_address(&info.token);
     if (cow_datasets_add_row(file, &row) < 0)
         goto done;
-    dataset = dataset_make(file, *native, false, cow_native_dataset_dcpl(*native), NULL, H5I_INVALID_HID,
-                           row.head, false, &root, COW_NO_NODE, &row);
+    usual = has_usual_properties(file, dcpl, &times);
+    dataset = dataset_make(file, *native, false, usual ? cow_told_usual(file, times) : cow_native_dataset_dcpl(*native),
+                           NULL, H5I_INVALID_HID, row.head, false, &root, COW_NO_NODE, &row);
+    if (dataset != NULL) {
+        dataset->usual = usual;
+        dataset->times = times;
+    }
     if (dataset != NULL && dataset->array.early && cow_array_resize(&dataset->array, root.extent) < 0) {
         gone = cow_journal_driver_file_failures(file->fileno) == failures && take_back(dataset, at, loc, name) == 0;
         if (!gone)
@@ -551,7 +580,7 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
         dataset = NULL;
     }
 done:
-    cow_close(head, chunked);
+    cow_close(head, copy);
     if (dataset == NULL && *native != NULL) {
         if (!gone)
             cow_file_fail(file); /* a head that has no history */
@@ -656,8 +685,8 @@ static int source_written(cow_file *file, uint64_t address, cow_described *told,
     cow_layout_dataset_row row;
 
     if (cow_changes_flags(file, address) != 0 || cow_changes_somewhere(file) ||
-        source_in(cow_still_source(cow_layout_still_bytes(file->written)), address, told, number) != 1 || !told->usual ||
-        told->fill != COW_DESCRIBED_DEFAULT)
+        source_in(cow_still_source(cow_layout_still_bytes(file->written)), address, told, number) != 1 ||
+        !told->usual || told->fill != COW_DESCRIBED_DEFAULT)
         return -1;
     if (cow_dataset_row_read(file, *number, &row) < 0) {
         cow_error_clear();

@@ -17,7 +17,9 @@ static struct {
     unsigned next;
 } seen;
 
-#define ROOT_AT 36 /* of the superblock, where the address of the root group is */
+/* Of the superblock: where the addresses of its extension and of the root group are. */
+#define EXTENSION_AT 20
+#define ROOT_AT      36
 
 /* Where PATH leads, whose last link is in the GROUP at that address. HDF5 looks where the group has so many links that they are in a heap, but
  * not in a file that is written: it may know of an object there whose bytes are not written yet. */
@@ -132,6 +134,33 @@ void cow_layout_still_settle(cow_layout_still *still)
 bool cow_still_current(const cow_layout_still *s, uint64_t address)
 {
     return s->journal == NULL || !cow_journal_driver_met(s->fileno, address);
+}
+
+static int look_for_shares(void *context, const uint8_t *message, size_t prefix, size_t length)
+{
+    (void)prefix;
+    (void)length;
+    *(bool *)context |= message[0] == COW_MESSAGE_SHARED_TABLE;
+    return 1;
+}
+
+bool cow_layout_still_shares(const cow_layout_still *still)
+{
+    const cow_source *source = cow_still_source(still->still);
+    bool shares = false;
+    uint8_t extension[8];
+    cow_header header;
+    int status = cow_source_bring(source, EXTENSION_AT, extension, sizeof extension);
+
+    if (status > 0 && cow_get64(extension) == UINT64_MAX)
+        return false;
+    if (status > 0 && (status = cow_header_begin(source, cow_get64(extension), &header)) > 0)
+        status = cow_header_messages(source, &header, look_for_shares, &shares);
+    if (status <= 0)
+        cow_error_clear();
+    else
+        cow_header_free(&header);
+    return status <= 0 || shares;
 }
 
 void cow_layout_still_close(cow_layout_still *still)

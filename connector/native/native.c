@@ -518,6 +518,7 @@ static void ask_for_bytes(void *file, unsigned long fileno)
     size_t addresses = 0, lengths = 0;
     hsize_t base, threshold;
     hbool_t persists;
+    unsigned indexes;
 
     constants.asked = true;
     constants.known = false;
@@ -525,7 +526,9 @@ static void ask_for_bytes(void *file, unsigned long fileno)
     if (H5VLfile_get(file, cow_native_id(), &list, DXPL, NULL) >= 0)
         fcpl = list.args.get_fcpl.fcpl_id;
     if (fcpl >= 0 && H5Pget_userblock(fcpl, &base) >= 0 && H5Pget_sizes(fcpl, &addresses, &lengths) >= 0 &&
-        H5Pget_file_space_strategy(fcpl, &strategy, &persists, &threshold) >= 0) {
+        H5Pget_file_space_strategy(fcpl, &strategy, &persists, &threshold) >= 0 &&
+        H5Pget_shared_mesg_nindexes(fcpl, &indexes) >= 0) {
+        constants.bytes.shares = indexes > 0;
         constants.bytes.base = base;
         constants.bytes.persists = persists;
         constants.known = addresses == 8 && lengths == 8;

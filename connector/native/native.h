@@ -95,6 +95,7 @@ typedef struct cow_native_bytes {
     unsigned long fileno;
     uint64_t base; /* of HDF5's addresses */
     bool persists; /* HDF5 keeps free space from one opening to the next */
+    bool shares;   /* messages of object headers between objects */
 } cow_native_bytes;
 /* false: its bytes cannot be had, since it has another driver than ours, or its addresses or lengths have other sizes than usual. */
 bool cow_native_file_bytes(void *file, cow_native_bytes *bytes);

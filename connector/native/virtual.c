@@ -100,7 +100,7 @@ cow_virtual *cow_virtual_open(void *file, const cow_native_bytes *bytes, hid_t t
         v->bytes = *bytes;
     H5E_BEGIN_TRY
     {
-        known = (bytes != NULL || cow_native_file_bytes(file, &v->bytes)) && v->bytes.base == 0 &&
+        known = (bytes != NULL || cow_native_file_bytes(file, &v->bytes)) && v->bytes.base == 0 && !v->bytes.shares &&
                 cow_journal_driver_linear(v->bytes.fileno) && encode_type(v);
     }
     H5E_END_TRY
