@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define NAME "test_described.h5"
+#define PUT  "test_described.put.h5"
 
 static uint64_t dice;
 
@@ -87,10 +88,74 @@ static int note(const hsize_t *offset, unsigned mask, haddr_t address, hsize_t s
     return 0;
 }
 
+static int write_image(void *context, uint64_t address, const void *bytes, size_t size)
+{
+    image *i = context;
+
+    assert_true(address <= i->size && size <= i->size - address);
+    memcpy(i->bytes + address, bytes, size);
+    return 0;
+}
+
+/* Places that are put into the bytes are those that HDF5 tells; and the extent that was put there. */
+static void put_chunks(image *all, const cow_source *source, const cow_described *d, const found *f, unsigned rank)
+{
+    const uint64_t count = f->count, extent = d->extent[0] + 2 * below(3);
+    found now = {calloc(count + 1, sizeof *now.place), 2, count};
+    hsize_t told[3];
+    cow_chunk_index *index;
+    hid_t file, dataset, space;
+    FILE *out;
+
+    memcpy(now.place, f->place, count * sizeof *now.place);
+    assert_int_equal(cow_chunk_index_open(source, d->index, false, below(2), &index), 1);
+    for (int n = 0; n < 40; n++) {
+        const uint64_t i = below(count), to = 512 + below(all->size - 1024);
+        cow_chunk_place place;
+        uint64_t address;
+
+        if (below(2))
+            assert_int_equal(cow_chunk_index_find(index, i, &place), 1);
+        if (cow_chunk_index_may_put(index, i, &address) == 0) {
+            assert_true(now.place[i].address == UINT64_MAX);
+            assert_int_equal(cow_chunk_index_put(index, i, to, write_image, all), 0);
+            continue;
+        }
+        assert_true(address == now.place[i].address);
+        assert_int_equal(cow_chunk_index_put(index, i, to, write_image, all), 1);
+        now.place[i].address = to;
+        assert_int_equal(cow_chunk_index_find(index, i, &place), 1);
+        assert_true(place.address == to);
+    }
+    cow_chunk_index_close(index);
+    assert_int_equal(cow_header_resize(source, d->address, d->extent[0], extent, write_image, all), 1);
+    assert_non_null(out = fopen(PUT, "wb"));
+    assert_int_equal(fwrite(all->bytes, 1, all->size, out), all->size);
+    fclose(out);
+    assert_true((file = H5Fopen(PUT, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+    assert_true((dataset = H5Dopen2(file, "d", H5P_DEFAULT)) >= 0);
+    space = H5Dget_space(dataset);
+    assert_int_equal(H5Sget_simple_extent_dims(space, told, NULL), rank);
+    assert_int_equal(told[0], extent);
+    for (uint64_t i = 0; i < count; i++)
+        f->place[i].address = UINT64_MAX;
+    assert_true(H5Dchunk_iter(dataset, H5P_DEFAULT, note, (void *)(uintptr_t)f) >= 0);
+    for (uint64_t i = 0; i < count; i++)
+        if (f->place[i].address != now.place[i].address)
+            fail_msg("chunk %llu: HDF5 tells %llx, not %llx", (unsigned long long)i,
+                     (unsigned long long)f->place[i].address, (unsigned long long)now.place[i].address);
+    H5Sclose(space);
+    H5Dclose(dataset);
+    H5Fclose(file);
+    remove(PUT);
+    free(now.place);
+}
+
 /* COUNT chunks, of which one in SPARSE is there. */
 static void compare_chunks(uint64_t count, unsigned sparse, bool filtered, unsigned rank, H5F_libver_t low)
 {
-    hid_t fapl = latest(low), file = H5Fcreate(NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), dcpl = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t fapl = latest(low), file = H5Fcreate(NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl),
+          dcpl = H5Pcreate(H5P_DATASET_CREATE);
     hsize_t extent[3] = {count * 2, 3, 2}, most[3] = {H5S_UNLIMITED, 3, 2}, chunk[3] = {2, 3, 2}, offset[3] = {0};
     hid_t space = H5Screate_simple((int)rank, extent, most), dataset;
     found f = {calloc(count + 1, sizeof *f.place), 2, count};
@@ -103,8 +168,8 @@ static void compare_chunks(uint64_t count, unsigned sparse, bool filtered, unsig
     cow_chunk_index *index;
     uint64_t address;
 
-    during("%llu chunks, one in %u, %s, rank %u, version %d", (unsigned long long)count, sparse, filtered ? "filtered" : "plain",
-           rank, low);
+    during("%llu chunks, one in %u, %s, rank %u, version %d", (unsigned long long)count, sparse,
+           filtered ? "filtered" : "plain", rank, low);
     for (uint64_t i = 0; i < count; i++)
         f.place[i].address = UINT64_MAX;
     H5Pset_chunk(dcpl, (int)rank, chunk);
@@ -152,8 +217,9 @@ static void compare_chunks(uint64_t count, unsigned sparse, bool filtered, unsig
             uint64_t i = n < count ? n : below(count);
 
             assert_int_equal(cow_chunk_index_find(index, i, &place), 1);
-            if (place.address != f.place[i].address || (filtered && place.address != UINT64_MAX &&
-                                                        (place.size != f.place[i].size || place.mask != f.place[i].mask)))
+            if (place.address != f.place[i].address ||
+                (filtered && place.address != UINT64_MAX &&
+                 (place.size != f.place[i].size || place.mask != f.place[i].mask)))
                 fail_msg("chunk %llu: %llx %llu %x", (unsigned long long)i, (unsigned long long)place.address,
                          (unsigned long long)place.size, place.mask);
         }
@@ -171,8 +237,8 @@ static void compare_chunks(uint64_t count, unsigned sparse, bool filtered, unsig
 
         all.bytes[at] = (uint8_t)below(256);
         source.unchecked = n % 2;
-        if (cow_described_read(&source, address, &d) > 0 && d.layout == COW_DESCRIBED_CHUNKED && d.index != UINT64_MAX &&
-            cow_chunk_index_open(&source, d.index, filtered, n % 2, &index) > 0) {
+        if (cow_described_read(&source, address, &d) > 0 && d.layout == COW_DESCRIBED_CHUNKED &&
+            d.index != UINT64_MAX && cow_chunk_index_open(&source, d.index, filtered, n % 2, &index) > 0) {
             for (unsigned k = 0; k < 20; k++) {
                 uint64_t i = k < 10 ? below(count + 1) : splitmix64(&dice) >> below(64);
                 int status = cow_chunk_index_find(index, i, &place);
@@ -184,6 +250,10 @@ static void compare_chunks(uint64_t count, unsigned sparse, bool filtered, unsig
         }
         all.bytes[at] = before;
     }
+    source.unchecked = false;
+    assert_int_equal(cow_described_read(&source, address, &d), 1);
+    if (!filtered && d.index != UINT64_MAX)
+        put_chunks(&all, &source, &d, &f, rank);
     free(all.bytes);
     free(f.place);
     H5Dclose(dataset);
@@ -275,7 +345,8 @@ static void test_kinds(void **state)
 
     (void)state;
     for (int low = H5F_LIBVER_EARLIEST; low <= H5F_LIBVER_V114; low++) {
-        hid_t fapl = latest((H5F_libver_t)low), file = H5Fcreate(NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), type = H5Tcopy(H5T_C_S1);
+        hid_t fapl = latest((H5F_libver_t)low), file = H5Fcreate(NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl),
+              type = H5Tcopy(H5T_C_S1);
 
         during("version %d", low);
         H5Tset_size(type, H5T_VARIABLE);
@@ -317,7 +388,8 @@ static void test_kinds(void **state)
             snprintf(name, sizeof name, "%u", n);
             H5E_BEGIN_TRY
             {
-                dataset = H5Dcreate2(file, name, below(5) == 0 ? type : H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+                dataset = H5Dcreate2(file, name, below(5) == 0 ? type : H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl,
+                                     H5P_DEFAULT);
             }
             H5E_END_TRY
             if (dataset >= 0)
@@ -371,7 +443,8 @@ static void test_links(void **state)
             H5L_info2_t info;
             int status;
 
-            assert_true(H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT) > 0);
+            assert_true(H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT) >
+                        0);
             assert_true(H5Lget_info2(group, name, &info, H5P_DEFAULT) >= 0);
             status = cow_described_links(&source, where, true, 2, names, address);
             assert_int_equal(status, 1);
@@ -406,7 +479,8 @@ static int begin(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_chunks), cmocka_unit_test(test_kinds), cmocka_unit_test(test_links)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_chunks), cmocka_unit_test(test_kinds),
+                                       cmocka_unit_test(test_links)};
 
     return test_main(tests, argc, argv, begin, NULL);
 }

@@ -9,10 +9,10 @@
 #include <string.h>
 
 /* The creation properties of the dataset's pool, for chunks of CUT. */
-static hid_t piece_dcpl(const cow_pool_entry *pool, const cow_piecing *cut)
+static hid_t piece_dcpl(hid_t pool, const cow_piecing *cut)
 {
     hsize_t chunk[COW_MAX_RANK];
-    hid_t dcpl = H5Pcopy(pool->dcpl);
+    hid_t dcpl = H5Pcopy(pool);
 
     for (unsigned d = 0; d < cut->rank; d++)
         chunk[d] = cut->piece[d];
@@ -29,12 +29,13 @@ static int choose(void *context, const cow_piecing *cut, uint32_t *id)
 {
     const cow_dataset *dataset = context;
     cow_file *file = dataset->file;
-    const cow_pool_entry *pool = cow_pools_get(file, dataset->pool);
+    const hid_t own = cow_pools_dcpl(file, dataset->pool);
+    const cow_pool_entry *pool = own < 0 ? NULL : cow_pools_get(file, dataset->pool);
     cow_kept_type *type;
     hid_t dcpl;
     int status = -1;
 
-    if (pool == NULL || (dcpl = piece_dcpl(pool, cut)) < 0)
+    if (pool == NULL || (dcpl = piece_dcpl(own, cut)) < 0)
         return -1;
     type = cow_kept_type_share(pool->type); /* POOL is gone when another is opened */
     status = cow_pools_find(file, cow_kept_type_id(type), dcpl, id);

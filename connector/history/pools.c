@@ -258,9 +258,23 @@ static cow_table *open_slots(const cow_file *file, uint32_t id, unsigned rank)
 static void find_apart(const cow_file *file, cow_chunk_store *store, const cow_described *raw)
 {
     if (raw != NULL)
-        cow_native_chunk_store_look(store, cow_layout_still_bytes(file->still), raw);
+        cow_native_chunk_store_look(store, cow_layout_still_bytes(cow_file_tables(file)), raw);
+    if (raw != NULL && file->written != NULL)
+        cow_native_chunk_store_write(store, file->journal, file->fileno, raw);
     if (file->journal != NULL)
         cow_native_chunk_store_read_apart(store, file->journal);
+}
+
+/* Is TYPE, of a dataset of which LIKE is what its header says (NULL: that is not known), that of RAW? */
+static bool is_like(hid_t type, const cow_described *like, const cow_described *raw)
+{
+    uint8_t encoded[2 + COW_DESCRIBED_TYPE];
+    size_t size = sizeof encoded;
+
+    if (like != NULL)
+        return raw->type_size == like->type_size && memcmp(raw->type, like->type, raw->type_size) == 0;
+    return H5Tencode(type, NULL, &size) >= 0 && size == 2 + raw->type_size && H5Tencode(type, encoded, &size) >= 0 &&
+           memcmp(encoded + 2, raw->type, raw->type_size) == 0;
 }
 
 /* Without opening its raw data, where its chunks have no filters and are of TYPE, as LIKE tells: 1; 0: that is to be opened; -1. */
@@ -271,9 +285,8 @@ static int pool_open_closed(cow_file *file, opened *o, hid_t type, const cow_des
     cow_chunk_store *store;
     cow_table *table;
 
-    if (raw->filters != COW_DESCRIBED_PLAIN || raw->type_size == 0 || raw->type_size != like->type_size ||
-        memcmp(raw->type, like->type, raw->type_size) != 0 || cow_type_is_heap(type, true) != 0 ||
-        cow_layout_still_shape(raw, H5Tget_size(type), &entry->raw) < 0)
+    if (raw->filters != COW_DESCRIBED_PLAIN || raw->type_size == 0 || cow_type_is_heap(type, true) != 0 ||
+        !is_like(type, like, raw) || cow_layout_still_shape(raw, H5Tget_size(type), &entry->raw) < 0)
         return 0;
     entry->plain_edges = raw->whole_edges;
     snprintf(name, sizeof name, "pool %u", entry->id);
@@ -288,8 +301,12 @@ static int pool_open_closed(cow_file *file, opened *o, hid_t type, const cow_des
     find_apart(file, store, raw);
     if ((entry->pool = cow_pool_open(name, entry->raw.rank, table, store)) == NULL)
         goto failed;
-    if ((entry->codec = cow_codec_plain(entry->raw.chunk_bytes)) != NULL)
-        return 1;
+    if ((entry->codec = cow_codec_plain(entry->raw.chunk_bytes)) != NULL) {
+        allow_reuse(file, entry, entry->raw.chunk_bytes);
+        if (allow_finding(file, o) == 0)
+            return 1;
+        cow_codec_close(entry->codec);
+    }
     cow_pool_close(entry->pool);
 failed:
     cow_kept_type_free(entry->type);
@@ -425,11 +442,11 @@ const cow_pool_entry *cow_pools_get_like(cow_file *file, uint32_t id, hid_t type
     }
     o = &pools->list[pools->count];
     *o = (opened){.entry = {.id = id, .dcpl = H5I_INVALID_HID}};
-    looked = file->still != NULL && cow_layout_still_raw(file->still, id, &raw);
-    if (looked && like != NULL)
+    looked = cow_file_tables(file) != NULL && cow_layout_still_raw(cow_file_tables(file), id, &raw);
+    if (looked && (like != NULL || type >= 0))
         status = pool_open_closed(file, o, type, like, &raw);
     if (status == 0)
-        status = pool_open(file, o, looked ? &raw : NULL);
+        status = pool_open(file, o, looked && file->still != NULL ? &raw : NULL);
     if (status < 0)
         return NULL;
     note_slots(o);

@@ -12,7 +12,7 @@ typedef struct cow_pool_entry {
     uint32_t id;
     cow_pool *pool;
     cow_codec *codec;
-    hid_t dcpl; /* of raw_data; cow_pools_dcpl; */
+    hid_t dcpl; /* of raw_data; H5I_INVALID_HID: it is not open, and has no filters; cow_pools_dcpl */
     bool plain_edges; /* chunks that the extent cuts are not filtered */
     cow_kept_type *type;
     cow_raw raw; /* its shape when it was opened */
@@ -29,7 +29,7 @@ void cow_pools_close(cow_file *file);
 
 /* Pool ID, opened where it is not; valid until the next call. */
 const cow_pool_entry *cow_pools_get(cow_file *file, uint32_t id);
-/* The same, perhaps without opening it: TYPE is that of an open dataset of which LIKE is what its header says. */
+/* The same, perhaps without opening it: TYPE is that of an open dataset of which LIKE is what its header says, or NULL. */
 const cow_pool_entry *cow_pools_get_like(cow_file *file, uint32_t id, hid_t type, const cow_described *like);
 /* The creation properties of pool ID, which stay its own. H5I_INVALID_HID: the error. */
 hid_t cow_pools_dcpl(cow_file *file, uint32_t id);

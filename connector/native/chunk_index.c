@@ -3,12 +3,14 @@
 #include "native/chunk_index.h"
 
 #include "base/bytes.h"
+#include "journal/fence.h"
 
 #include <stdlib.h>
 
 #define NOWHERE UINT64_MAX
 
 #define HEADER     72
+#define HIGHEST    44                /* of it: one more than the highest number that was given a place */
 #define KEPT       8                 /* blocks */
 #define MOST_BLOCK ((size_t)1 << 20) /* bytes of a block, or a page */
 #define MUCH       ((size_t)1 << 10) /* of them take longer to compare with a checksum than to read */
@@ -141,49 +143,48 @@ static int take_element(const cow_chunk_index *i, const uint8_t *p, cow_chunk_pl
     return 1;
 }
 
-/* The element that stands AT so many of the SIZE bytes of a block, or page. 1; 0: the block is read and compared; -1. */
-static int peek(cow_chunk_index *i, uint64_t address, size_t size, size_t at, cow_chunk_place *place)
+/* Where an element is: AT so far into the block at ADDRESS of SIZE bytes, which begins with MAGIC; NULL: it is a page. ADDRESS NOWHERE: there is none yet. */
+typedef struct element {
+    uint64_t address;
+    size_t size, at;
+    const char *magic;
+} element;
+
+/* The element of a large block alone. 1; 0: the block is read and compared; -1. */
+static int peek(cow_chunk_index *i, const element *e, cow_chunk_place *place)
 {
-    uint8_t element[20];
+    uint8_t bytes[20];
     int status;
 
-    if (!i->summed || size < MUCH || i->touched == address || is_kept(i, address))
+    if (!i->summed || e->size < MUCH || i->touched == e->address || is_kept(i, e->address))
         return 0;
-    i->touched = address;
-    status = cow_source_bring(i->source, address + at, element, i->element);
-    return status <= 0 ? status : take_element(i, element, place);
+    i->touched = e->address;
+    status = cow_source_bring(i->source, e->address + e->at, bytes, i->element);
+    return status <= 0 ? status : take_element(i, bytes, place);
 }
 
 /* The element NUMBER of the data block at ADDRESS, with ELEMENTS of them. What it says of its place among the others is not what it should
  * be in those of the index block, and HDF5 does not look at it. */
 static int in_data_block(cow_chunk_index *i, uint64_t address, uint64_t elements, bool paged, uint64_t number,
-                         cow_chunk_place *place)
+                         element *e)
 {
     const uint64_t in_page = (uint64_t)1 << i->page_bits;
-    const size_t prefix = 14 + i->offset;
-    size_t size, at;
+    const size_t prefix = 14 + i->offset, size = prefix + (paged ? 0 : (size_t)elements * i->element) + 4;
     const uint8_t *p;
     int status;
 
-    if (elements > MOST_BLOCK * 8)
-        return 0;
-    size = prefix + (paged ? 0 : (size_t)elements * i->element) + 4;
-    at = paged ? 0 : prefix + (size_t)number * i->element;
-    if (!paged && (status = peek(i, address, size, at, place)) != 0)
-        return status;
+    if (!paged) {
+        *e = (element){address, size, prefix + (size_t)number * i->element, "EADB"};
+        return 1;
+    }
     if ((status = get(i, address, size, "EADB", &p)) <= 0)
         return status;
-    if (!paged)
-        return take_element(i, p + at, place);
-    address += size + (number >> i->page_bits) * (in_page * i->element + 4);
-    size = (size_t)in_page * i->element + 4;
-    at = (size_t)(number & (in_page - 1)) * i->element;
-    if ((status = peek(i, address, size, at, place)) != 0 || (status = get(i, address, size, NULL, &p)) <= 0)
-        return status;
-    return take_element(i, p + at, place);
+    *e = (element){address + size + (number >> i->page_bits) * (in_page * i->element + 4),
+                   (size_t)in_page * i->element + 4, (size_t)(number & (in_page - 1)) * i->element, NULL};
+    return 1;
 }
 
-int cow_chunk_index_find(cow_chunk_index *i, uint64_t number, cow_chunk_place *place)
+static int locate(cow_chunk_index *i, uint64_t number, element *e)
 {
     const unsigned levels = 1 + i->bits - log2_of(i->least), near = 2 * log2_of(i->pointers),
                    near_blocks = 2 * (i->pointers - 1);
@@ -195,13 +196,15 @@ int cow_chunk_index_find(cow_chunk_index *i, uint64_t number, cow_chunk_place *p
     bool paged;
     int status;
 
-    *place = (cow_chunk_place){.address = NOWHERE};
+    *e = (element){.address = NOWHERE};
     if (i->first == NOWHERE)
         return 1;
+    if (number < i->inside) {
+        *e = (element){i->first, first_size, 14 + (size_t)number * i->element, "EAIB"};
+        return 1;
+    }
     if ((status = get(i, i->first, first_size, "EAIB", &p)) <= 0)
         return status;
-    if (number < i->inside)
-        return take_element(i, p + 14 + number * i->element, place);
     number -= i->inside;
     level = log2_of(number / i->least + 1);
     if (level >= levels)
@@ -241,5 +244,74 @@ int cow_chunk_index_find(cow_chunk_index *i, uint64_t number, cow_chunk_place *p
     }
     if (address == NOWHERE)
         return 1;
-    return in_data_block(i, address, elements, paged, number % elements, place);
+    return elements > MOST_BLOCK * 8 ? 0 : in_data_block(i, address, elements, paged, number % elements, e);
+}
+
+int cow_chunk_index_find(cow_chunk_index *i, uint64_t number, cow_chunk_place *place)
+{
+    const uint8_t *p;
+    element e;
+    int status;
+
+    *place = (cow_chunk_place){.address = NOWHERE};
+    if ((status = locate(i, number, &e)) <= 0 || e.address == NOWHERE || (status = peek(i, &e, place)) != 0 ||
+        (status = get(i, e.address, e.size, e.magic, &p)) <= 0)
+        return status;
+    return take_element(i, p + e.at, place);
+}
+
+/* ---- writing ---- */
+
+int cow_chunk_index_may_put(cow_chunk_index *i, uint64_t number, uint64_t *address)
+{
+    const uint8_t *p;
+    element e;
+    int status;
+
+    *address = NOWHERE;
+    if (i->filtered || (status = locate(i, number, &e)) == 0 || (status > 0 && e.address == NOWHERE))
+        return 0;
+    if (status < 0 || (status = get(i, e.address, e.size, e.magic, &p)) <= 0)
+        return status;
+    *address = cow_get64(p + e.at);
+    return 1;
+}
+
+/* SIZE bytes at AT of a block have changed, the last four of which are the checksum of the others. */
+static int put(uint8_t *bytes, size_t size, size_t at, uint64_t address, cow_header_writer *write, void *context)
+{
+    cow_put32(bytes + size - 4, cow_metadata_checksum(bytes, size - 4));
+    return write(context, address + at, bytes + at, 8) < 0 ||
+                   write(context, address + size - 4, bytes + size - 4, 4) < 0
+               ? -1
+               : 1;
+}
+
+/* The array has one more number, if NUMBER is the highest. */
+static int raise(const cow_chunk_index *i, uint64_t number, cow_header_writer *write, void *context)
+{
+    uint8_t p[HEADER];
+    int status = cow_source_bring(i->source, i->address, p, sizeof p);
+
+    if (status <= 0 || !cow_source_good(i->source, p, HEADER - 4, cow_get32(p + HEADER - 4)))
+        return status < 0 ? -1 : 0;
+    if (cow_get64(p + HIGHEST) > number)
+        return 1;
+    cow_put64(p + HIGHEST, number + 1);
+    return put(p, HEADER, HIGHEST, i->address, write, context);
+}
+
+int cow_chunk_index_put(cow_chunk_index *i, uint64_t number, uint64_t address, cow_header_writer *write, void *context)
+{
+    const uint8_t *p;
+    element e;
+    int status;
+
+    if ((status = locate(i, number, &e)) <= 0 || e.address == NOWHERE ||
+        (status = get(i, e.address, e.size, e.magic, &p)) <= 0)
+        return status < 0 ? -1 : 0;
+    if ((status = raise(i, number, write, context)) <= 0)
+        return status;
+    cow_put64((uint8_t *)(uintptr_t)p + e.at, address); /* one of those that are kept */
+    return put((uint8_t *)(uintptr_t)p, e.size, e.at, e.address, write, context);
 }

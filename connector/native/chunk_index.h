@@ -22,4 +22,10 @@ typedef struct cow_chunk_place {
 /* Of the chunk with that NUMBER. As above; 0 also where bytes are damaged. */
 int cow_chunk_index_find(cow_chunk_index *index, uint64_t number, cow_chunk_place *place);
 
+/* In an array without filters, which HDF5 has not read: whether the chunk NUMBER has a place, or else can be given one, which it then is. 1 and *ADDRESS, UINT64_MAX:
+ * it has none; 0: HDF5 has to make a block first; -1: recorded. */
+int cow_chunk_index_may_put(cow_chunk_index *index, uint64_t number, uint64_t *address);
+int cow_chunk_index_put(cow_chunk_index *index, uint64_t number, uint64_t address, cow_header_writer *write,
+                        void *context);
+
 #endif

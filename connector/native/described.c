@@ -142,6 +142,7 @@ int cow_described_read(const cow_source *source, uint64_t address, cow_described
     reading r = {.to = described};
     int status;
 
+    described->address = address;
     described->type_size = 0;
     described->rank = 0;
     described->layout = COW_DESCRIBED_OTHER;

@@ -29,6 +29,7 @@ typedef enum cow_described_fill {
 
 typedef struct cow_described cow_described;
 struct cow_described {
+    uint64_t address; /* of the header */
     unsigned rank;
     uint64_t extent[COW_DESCRIBED_RANK], maximum[COW_DESCRIBED_RANK]; /* UINT64_MAX: unlimited */
     uint8_t type[COW_DESCRIBED_TYPE]; /* its message, as H5Tdecode takes it behind two bytes */

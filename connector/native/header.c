@@ -131,7 +131,7 @@ typedef struct resizing {
 
 #define RESIZED 2 /* what set_extent ends the visit with */
 
-/* In the message of an extent, version 2, of a simple one that can grow. */
+/* In the message of an extent, version 2, of a simple one that can grow in its first dimension. */
 static int set_extent(void *context, const uint8_t *message, size_t prefix, size_t length)
 {
     const resizing *r = context;
@@ -141,8 +141,9 @@ static int set_extent(void *context, const uint8_t *message, size_t prefix, size
 
     if (message[0] != COW_MESSAGE_SPACE)
         return 1;
-    if (message[3] & COW_MESSAGE_SHARED || length < 20 || body[0] != 2 || body[1] != 1 || body[2] != 1 ||
-        body[3] != 1 || cow_get64(c->bytes + at) != r->former || r->extent > cow_get64(c->bytes + at + 8))
+    if (message[3] & COW_MESSAGE_SHARED || length < 4 || body[0] != 2 || body[1] < 1 ||
+        length < 4 + 16 * (size_t)body[1] || body[2] != 1 || body[3] != 1 || cow_get64(c->bytes + at) != r->former ||
+        r->extent > cow_get64(c->bytes + at + 8 * (size_t)body[1]))
         return 0;
     cow_put64(c->bytes + at, r->extent);
     cow_put32(c->bytes + sum, cow_metadata_checksum(c->bytes, sum));

@@ -74,7 +74,7 @@ int cow_header_begin(const cow_source *source, uint64_t address, cow_header *hea
 int cow_header_messages(const cow_source *source, cow_header *header, cow_message_visitor *visit, void *context);
 void cow_header_free(cow_header *header);
 
-/* The extent of a list, a dataset of one dimension, becomes EXTENT, where it is FORMER. WRITE is as READ of a source. 1; 0 and -1 as above. */
+/* The extent of a dataset in its first dimension becomes EXTENT, where it is FORMER. WRITE is as READ of a source. 1; 0 and -1 as above. */
 typedef int cow_header_writer(void *context, uint64_t address, const void *bytes, size_t size);
 int cow_header_resize(const cow_source *source, uint64_t address, uint64_t former, uint64_t extent, cow_header_writer *write,
                       void *context);

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/vector.h"
+#include "journal/driver.h"
 #include "native/chunk_index.h"
 #include "native/described.h"
 #include "native/still.h"
@@ -164,12 +165,28 @@ typedef struct looking {
     cow_chunk_index *index;
 } looking;
 
+/* The raw data of a file that this process writes: cow_native_chunk_store_write. JOURNAL NULL: HDF5 writes it. */
+typedef struct writing {
+    cow_journal *journal;
+    unsigned long fileno;
+    uint64_t header; /* address of its object header */
+} writing;
+
+/* What one walk over all chunks told of COUNT slots; ADDRESS NULL: there was none. */
+typedef struct walked {
+    haddr_t *address;
+    hsize_t *size;
+    unsigned *mask;
+    uint64_t count;
+} walked;
+
 typedef struct file_chunks {
     cow_chunk_store store;
     void *file;
     void *dataset; /* NULL: it was not needed */
     unopened unopened;
     looking looking;
+    writing writing;
     cow_journal *journal; /* cow_native_chunk_store_read_apart */
     int rank;
     hsize_t chunk[COW_MAX_RANK];
@@ -180,10 +197,7 @@ typedef struct file_chunks {
     uint32_t *mask_of; /* filter masks of the slots that were written through this store */
     bool *written;     /* which those are */
     size_t mask_room, written_room;
-    haddr_t *address; /* of slots, from one walk over all chunks; NULL: not known */
-    hsize_t *size;
-    unsigned *mask;
-    uint64_t addresses; /* slots that address[] covers */
+    walked walked;
 } file_chunks;
 
 static void *dataset_of(file_chunks *c)
@@ -195,13 +209,13 @@ static void *dataset_of(file_chunks *c)
 
 static void forget_addresses(file_chunks *c)
 {
-    free(c->address);
-    free(c->size);
-    free(c->mask);
-    c->address = NULL;
-    c->size = NULL;
-    c->mask = NULL;
-    c->addresses = 0;
+    free(c->walked.address);
+    free(c->walked.size);
+    free(c->walked.mask);
+    c->walked.address = NULL;
+    c->walked.size = NULL;
+    c->walked.mask = NULL;
+    c->walked.count = 0;
 }
 
 /* Remember the mask of a slot that is written now. HDF5 1.14.5 forgets it twice: a chunk read through the dataset that
@@ -241,12 +255,20 @@ static int check_slot(const file_chunks *c, uint64_t slot)
     return 0;
 }
 
+/* Do the bytes of a file that is written say what there is? As long as HDF5 has not looked at the dataset. */
+static bool by_bytes(const file_chunks *c)
+{
+    return c->writing.journal != NULL && c->dataset == NULL &&
+           !cow_journal_driver_met(c->writing.fileno, c->writing.header);
+}
+
 /* Where the bytes of a slot are. false: HDF5 is to be asked. */
 static bool look_up(file_chunks *c, uint64_t slot, cow_chunk_place *place)
 {
     uint64_t end;
 
-    if (c->looking.index == NULL || cow_chunk_index_find(c->looking.index, slot, place) <= 0 || place->address == UINT64_MAX)
+    if (c->looking.index == NULL || (c->writing.journal != NULL && !by_bytes(c)) ||
+        cow_chunk_index_find(c->looking.index, slot, place) <= 0 || place->address == UINT64_MAX)
         return false;
     if (!c->filtered)
         place->size = c->chunk_bytes;
@@ -352,24 +374,71 @@ void cow_native_chunk_store_read_apart(cow_chunk_store *store, cow_journal *jour
     store->bring = chunks_bring;
 }
 
+void cow_native_chunk_store_write(cow_chunk_store *store, cow_journal *journal, unsigned long fileno,
+                                  const cow_described *raw)
+{
+    file_chunks *c = (file_chunks *)store;
+
+    if (c->looking.index != NULL && raw->filters == COW_DESCRIBED_PLAIN)
+        c->writing = (writing){journal, fileno, raw->address};
+}
+
+/* A cow_header_writer. */
+static int write_metadata(void *context, uint64_t address, const void *bytes, size_t size)
+{
+    const file_chunks *c = context;
+
+    return cow_journal_write(c->writing.journal, cow_still_base(c->looking.still) + address, bytes, size);
+}
+
+/* The raw data has so many rows. 1; 0: HDF5 is to do it; -1 */
+static int resize_bytes(file_chunks *c, hsize_t rows)
+{
+    return by_bytes(c) ? cow_header_resize(cow_still_source(c->looking.still), c->writing.header, c->rows, rows,
+                                           write_metadata, c)
+                       : 0;
+}
+
 int cow_native_chunk_store_reserve(cow_chunk_store *store, uint64_t slots)
 {
     file_chunks *c = (file_chunks *)store;
     uint64_t have = c->rows / c->chunk[0];
     hsize_t extent[COW_MAX_RANK];
+    int status;
 
     if (slots <= have)
         return 0;
-    if (dataset_of(c) == NULL)
-        return -1;
     if (slots < have + have / 8)
         slots = have + have / 8;
     memcpy(extent, c->chunk, sizeof extent);
     extent[0] = slots * c->chunk[0];
-    if (cow_native_dataset_resize(c->dataset, extent) < 0)
+    if ((status = resize_bytes(c, extent[0])) < 0 ||
+        (status == 0 && (dataset_of(c) == NULL || cow_native_dataset_resize(c->dataset, extent) < 0)))
         return -1;
     c->rows = extent[0];
     return 0;
+}
+
+/* The chunk as bytes, where it has a place or can be given one without HDF5: 1; 0: HDF5 is to do it; -1. */
+static int write_bytes(file_chunks *c, uint64_t slot, const void *bytes, size_t size)
+{
+    uint64_t base, address;
+    int status;
+    bool had;
+
+    if (!by_bytes(c) || size != c->chunk_bytes ||
+        (status = cow_chunk_index_may_put(c->looking.index, slot, &address)) == 0)
+        return 0;
+    base = cow_still_base(c->looking.still);
+    had = status > 0 && address != UINT64_MAX;
+    if (had && (address > cow_journal_end(c->writing.journal) - base ||
+                size > cow_journal_end(c->writing.journal) - base - address))
+        return 0; /* HDF5 says what is wrong */
+    if (status > 0 && !had && (address = cow_journal_driver_allocate(c->writing.fileno, size, true)) != UINT64_MAX)
+        address -= base;
+    if (status < 0 || address == UINT64_MAX || cow_journal_write(c->writing.journal, base + address, bytes, size) < 0)
+        return cow_context("cannot write slot %llu (%zu bytes); is the disk full?", (unsigned long long)slot, size);
+    return had ? 1 : cow_chunk_index_put(c->looking.index, slot, address, write_metadata, c);
 }
 
 static int write_slot(file_chunks *c, uint64_t slot, const void *bytes, size_t size, uint32_t filter_mask)
@@ -390,10 +459,14 @@ static int chunks_write(cow_chunk_store *store, uint64_t slot, const void *bytes
     uint32_t before;
     size_t old;
     bool again;
+    int status;
 
-    if (dataset_of(c) == NULL || cow_native_chunk_store_reserve(store, slot + 1) < 0)
+    if (cow_native_chunk_store_reserve(store, slot + 1) < 0 || (status = write_bytes(c, slot, bytes, size)) < 0 ||
+        (status == 0 && dataset_of(c) == NULL))
         return -1;
     forget_addresses(c);
+    if (status > 0)
+        return 0;
     again = c->filtered && known_mask(c, slot, &before) && before == ANY_MASK;
     if (c->filtered) {
         /* another size in between makes HDF5 store the new mask */
@@ -525,10 +598,10 @@ static int note_address(const hsize_t *offset, unsigned mask, haddr_t address, h
     file_chunks *c = context;
     uint64_t slot = offset[0] / c->chunk[0];
 
-    if (slot < c->addresses) {
-        c->address[slot] = address;
-        c->size[slot] = size;
-        c->mask[slot] = mask;
+    if (slot < c->walked.count) {
+        c->walked.address[slot] = address;
+        c->walked.size[slot] = size;
+        c->walked.mask[slot] = mask;
     }
     return 0;
 }
@@ -549,26 +622,26 @@ int cow_native_chunk_address(cow_chunk_store *store, uint64_t slots, uint64_t sl
     if (slot >= slots)
         return cow_error(COW_CORRUPT, "slot %llu is asked of a pool of %llu", (unsigned long long)slot,
                          (unsigned long long)slots);
-    if (c->address != NULL && slot >= c->addresses)
+    if (c->walked.address != NULL && slot >= c->walked.count)
         forget_addresses(c);
-    if (c->address == NULL) {
-        c->addresses = slots;
-        c->address = malloc(c->addresses * sizeof *c->address);
-        c->size = calloc(c->addresses, sizeof *c->size);
-        c->mask = calloc(c->addresses, sizeof *c->mask);
-        if (c->address == NULL || c->size == NULL || c->mask == NULL) {
+    if (c->walked.address == NULL) {
+        c->walked.count = slots;
+        c->walked.address = malloc(c->walked.count * sizeof *c->walked.address);
+        c->walked.size = calloc(c->walked.count, sizeof *c->walked.size);
+        c->walked.mask = calloc(c->walked.count, sizeof *c->walked.mask);
+        if (c->walked.address == NULL || c->walked.size == NULL || c->walked.mask == NULL) {
             forget_addresses(c);
             return cow_error(COW_MEMORY, "no memory for the addresses of a pool's chunks");
         }
-        memset(c->address, 0xff, c->addresses * sizeof *c->address);
+        memset(c->walked.address, 0xff, c->walked.count * sizeof *c->walked.address);
         if (cow_native_chunk_iterate(c->dataset, note_address, c) < 0) {
             cow_error_native("cannot walk over the chunks of a pool");
             forget_addresses(c);
             return -1;
         }
     }
-    *address = c->address[slot];
-    *size = c->size[slot];
-    *mask = c->mask[slot];
+    *address = c->walked.address[slot];
+    *size = c->walked.size[slot];
+    *mask = c->walked.mask[slot];
     return 0;
 }
