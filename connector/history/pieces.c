@@ -52,7 +52,7 @@ static int open_pool(void *context, uint32_t id, cow_pieces *pieces)
 {
     const cow_dataset *dataset = context;
     const cow_array *array = &dataset->array;
-    const cow_pool_entry *pool = cow_pools_get(dataset->file, id);
+    const cow_pool_entry *pool = cow_pools_get_like(dataset->file, id, cow_array_type(array), NULL);
 
     if (pool == NULL)
         return -1;

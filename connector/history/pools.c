@@ -20,6 +20,8 @@ typedef struct opened {
     cow_hashes *hashes;                   /* NULL: nothing is written */
     uint64_t slots_before, reused_before; /* when the transaction began */
     size_t users;
+    bool told; /* what else its creation properties are: it has no fill value, and is filled at FILL_TIME */
+    H5D_fill_time_t fill_time;
 } opened;
 
 /* Vacant slots are given out again: of pools without filters so many bytes by each commit, since that holds in memory, and writes
@@ -289,6 +291,8 @@ static int pool_open_closed(cow_file *file, opened *o, hid_t type, const cow_des
         !is_like(type, like, raw) || cow_layout_still_shape(raw, H5Tget_size(type), &entry->raw) < 0)
         return 0;
     entry->plain_edges = raw->whole_edges;
+    o->told = raw->fill == COW_DESCRIBED_DEFAULT;
+    o->fill_time = raw->fill_time;
     snprintf(name, sizeof name, "pool %u", entry->id);
     if ((entry->type = cow_kept_type_new(type)) == NULL)
         return -1;
@@ -454,6 +458,25 @@ const cow_pool_entry *cow_pools_get_like(cow_file *file, uint32_t id, hid_t type
     return &o->entry;
 }
 
+/* Those of a pool that is not open, as pool_dcpl makes them. */
+static hid_t told_dcpl(const opened *o)
+{
+    const cow_raw *raw = &o->entry.raw;
+    hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE);
+    hsize_t chunk[COW_MAX_RANK];
+
+    for (unsigned d = 0; d < raw->rank; d++)
+        chunk[d] = raw->chunk[d];
+    if (dcpl >= 0 && H5Pset_chunk(dcpl, (int)raw->rank, chunk) >= 0 &&
+        H5Pset_chunk_opts(dcpl, o->entry.plain_edges ? H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS : 0) >= 0 &&
+        H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_INCR) >= 0 && H5Pset_fill_time(dcpl, o->fill_time) >= 0 &&
+        H5Pset_obj_track_times(dcpl, false) >= 0)
+        return dcpl;
+    cow_error_native("cannot describe a pool");
+    cow_close(dcpl);
+    return H5I_INVALID_HID;
+}
+
 hid_t cow_pools_dcpl(cow_file *file, uint32_t id)
 {
     const cow_pool_entry *entry = cow_pools_get(file, id);
@@ -462,7 +485,9 @@ hid_t cow_pools_dcpl(cow_file *file, uint32_t id)
 
     if (o == NULL)
         return H5I_INVALID_HID;
-    if (o->entry.dcpl < 0 && (raw_data = cow_native_chunk_store_dataset(cow_pool_store(o->entry.pool))) != NULL)
+    if (o->entry.dcpl < 0 && o->told)
+        o->entry.dcpl = told_dcpl(o);
+    else if (o->entry.dcpl < 0 && (raw_data = cow_native_chunk_store_dataset(cow_pool_store(o->entry.pool))) != NULL)
         o->entry.dcpl = cow_native_dataset_dcpl(raw_data);
     return o->entry.dcpl;
 }

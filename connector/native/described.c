@@ -99,6 +99,7 @@ static bool take_fill(cow_described *to, const uint8_t *p, size_t size)
     to->fill = p[1] & 0x10   ? COW_DESCRIBED_UNDEFINED
                : p[1] & 0x20 ? COW_DESCRIBED_USER
                              : COW_DESCRIBED_DEFAULT;
+    to->fill_time = (H5D_fill_time_t)(p[1] >> 2 & 3);
     return true;
 }
 
@@ -148,6 +149,7 @@ int cow_described_read(const cow_source *source, uint64_t address, cow_described
     described->layout = COW_DESCRIBED_OTHER;
     described->filters = COW_DESCRIBED_PLAIN;
     described->fill = COW_DESCRIBED_DEFAULT;
+    described->fill_time = H5D_FILL_TIME_IFSET;
     described->bare = true;
     if ((status = cow_header_begin(source, address, &header)) > 0)
         status = cow_header_messages(source, &header, take_message, &r);

@@ -5,6 +5,8 @@
 
 #include "native/header.h"
 
+#include <hdf5.h>
+
 #define COW_DESCRIBED_RANK 32
 
 typedef enum cow_described_layout {
@@ -37,6 +39,7 @@ struct cow_described {
     cow_described_layout layout;
     cow_described_filters filters;
     cow_described_fill fill;
+    H5D_fill_time_t fill_time;
     uint64_t chunk[COW_DESCRIBED_RANK];
     bool usual, times;       /* attributes are kept as HDF5 does by default; times are kept */
     bool bare;               /* it has neither attributes nor a comment */
