@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "history/history.h"
+#include "native/datatype.h"
 #include "view/view.h"
 
 #include <stdio.h>
@@ -55,7 +56,7 @@ static herr_t add_attribute(hid_t at, const char *name, const H5A_info_t *info, 
 
     (void)info;
     if (status == 0)
-        H5Treclaim(type, space, H5P_DEFAULT, values);
+        cow_reclaim(type, space, H5P_DEFAULT, values);
     free(values);
     H5Sclose(space);
     H5Tclose(type);
@@ -76,7 +77,7 @@ static herr_t add_elements(hid_t dataset, sum *s)
                         : 0;
 
     if (status == 0)
-        H5Treclaim(type, space, H5P_DEFAULT, values);
+        cow_reclaim(type, space, H5P_DEFAULT, values);
     free(values);
     cow_close(dcpl, space, type);
     return status;

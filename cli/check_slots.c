@@ -11,6 +11,7 @@
 #include "io/serial.h"
 #include "io/workers.h"
 #include "library/library.h"
+#include "native/datatype.h"
 #include "store/format.h"
 #include "store/lookup.h"
 
@@ -204,7 +205,7 @@ static void check_heap_slot(cli_check *check, const batch *b, slot_work *w)
     if (w->bad != NULL)
         cli_damaged(check, CLI_BAD_SLOT, pool->id, w->slot, "%s", w->bad);
     free(w->bad);
-    H5Treclaim(pool->type, memory, H5P_DEFAULT, chunk);
+    cow_reclaim(pool->type, memory, H5P_DEFAULT, chunk);
 done:
     free(w->bytes);
     free(chunk);

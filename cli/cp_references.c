@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "native/datatype.h"
 #include "object.h"
 
 #include <stdio.h>
@@ -144,7 +145,7 @@ static int mend_attribute(walk *w, hid_t from, hid_t to, const char *name)
         if (cow_tree_references(&w->tree, memory, (size_t)count, value) == 0 && H5Awrite(target, memory, value) >= 0)
             status = 0;
         noted(w, status, name);
-        H5Treclaim(memory, space, H5P_DEFAULT, value);
+        cow_reclaim(memory, space, H5P_DEFAULT, value);
     }
 done:
     noted(w, status, name);

@@ -254,7 +254,7 @@ int cli_diff_attributes(const cli_diff *diff, const hid_t attribute[2])
     }
     for (int i = 0; p.part != NULL && i < 2; i++)
         if (value[i] != NULL)
-            H5Treclaim(p.type[i], space[i], H5P_DEFAULT, value[i]);
+            cow_reclaim(p.type[i], space[i], H5P_DEFAULT, value[i]);
 done:
     free(value[0]);
     free(value[1]);

@@ -9,6 +9,7 @@
 #include "diff.h"
 #include "object.h"
 #include "values.h"
+#include "native/datatype.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -91,7 +92,7 @@ static char *attribute_text(hid_t file, hid_t attribute)
         else {
             text = cli_values_text(file, memory, (uint64_t)n, value);
             if (n > 0)
-                H5Treclaim(memory, space, H5P_DEFAULT, value);
+                cow_reclaim(memory, space, H5P_DEFAULT, value);
         }
     }
     free(value);

@@ -9,6 +9,7 @@
 #include "hash.h"
 #include "object.h"
 #include "progress.h"
+#include "native/datatype.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -243,7 +244,7 @@ static int put_attribute(cli_hash_walk *w, EVP_MD_CTX *sha, hid_t object, const 
         else {
             status = cli_hash_values_add(&v, (uint64_t)n, value);
             if (cli_hash_values_hold(&v))
-                H5Treclaim(v.type, space, H5P_DEFAULT, value);
+                cow_reclaim(v.type, space, H5P_DEFAULT, value);
         }
     }
     free(value);

@@ -2,6 +2,7 @@
 #include "object.h"
 
 #include "base/ids.h"
+#include "native/datatype.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -118,7 +119,7 @@ int cli_box_read(cli_box *box, hid_t dataset, hid_t space, hid_t type, unsigned 
 void cli_box_close(cli_box *box, bool hold)
 {
     if (hold && box->value != NULL)
-        H5Treclaim(box->type, box->memory, H5P_DEFAULT, box->value);
+        cow_reclaim(box->type, box->memory, H5P_DEFAULT, box->value);
     free(box->value);
     cow_close(box->memory);
 }

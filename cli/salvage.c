@@ -118,6 +118,7 @@ static void list_versions(salvage *s)
 
     if (!listed)
         salvage_tell(s, "said", cli_json_text("the list of versions is damaged"));
+    listed = listed && !s->searched;
     if (group >= 0)
         H5Gclose(group);
     H5Eclear2(H5E_DEFAULT);

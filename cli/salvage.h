@@ -103,6 +103,7 @@ typedef struct salvage {
     salvage_loss *loss; /* that the version at hand has */
     size_t losses, loss_room;
     cow_map bad; /* pool << 40 | slot: could not be read */
+    bool searched; /* the groups of the history were found among all objects: what they list may be of an older state */
 } salvage;
 
 /* All links of GROUP, in no order. Where some are damaged, those before are visited. In an order of theirs HDF5 1.14.5 makes a list first, and

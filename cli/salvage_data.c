@@ -381,7 +381,7 @@ static void let_go(const filling *f, hid_t space, void *elements)
     hid_t stack = cow_errors_take();
 
     if (elements != NULL && !f->plain)
-        H5Treclaim(f->type, space, H5P_DEFAULT, elements);
+        cow_reclaim(f->type, space, H5P_DEFAULT, elements);
     H5Sclose(space);
     cow_errors_give_back(stack);
 }
@@ -1001,7 +1001,7 @@ static int move_whole(salvage *s, const salvage_object *object, hid_t from, hid_
             goto done;
         }
     }
-    H5Treclaim(memory, space, H5P_DEFAULT, buffer);
+    cow_reclaim(memory, space, H5P_DEFAULT, buffer);
     if (to >= 0)
         status = cow_tree_copy_elements(&s->copy, from, to, object->path);
 done:

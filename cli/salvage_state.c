@@ -651,6 +651,7 @@ int salvage_open(salvage *s, unsigned first)
             status = -1;
         }
         if (status == 0) {
+            s->searched = way >= 2 * STATES;
             salvage_tell(s, "state", cli_json_text(said[way % STATES]));
             if (way >= STATES)
                 salvage_tell(

@@ -721,7 +721,7 @@ static int read_attribute(hid_t from, const char *name)
     }
     hid_t stack = cow_errors_take(); /* what follows would clear it, and it says whether a checksum differs */
     if (status == 0 && count > 0)
-        H5Treclaim(memory, space, H5P_DEFAULT, value);
+        cow_reclaim(memory, space, H5P_DEFAULT, value);
     free(value);
     cow_close(memory, space, type, attribute);
     cow_errors_give_back(stack);

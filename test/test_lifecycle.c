@@ -202,6 +202,25 @@ static void goes_on(unsigned left, unsigned mode)
     }
 }
 
+/* The next file has another user block; HDF5 gives it the number that the last one had. */
+static void begins_elsewhere(unsigned left, unsigned mode)
+{
+    (void)left;
+    for (unsigned life = 0; life < 2; life++) {
+        const bool with = (life == 1) != ((mode & TWICE) != 0);
+        hid_t fcpl = H5Pcreate(H5P_FILE_CREATE), file, dataset;
+
+        H5Pset_userblock(fcpl, with ? 4096 : 0);
+        file = H5Fcreate(life == 0 ? "a.h5" : "b.h5", H5F_ACC_TRUNC, fcpl, H5P_DEFAULT);
+        dataset = create(file, "large", LARGE);
+        printf("made %d\n", dataset >= 0);
+        H5Dclose(dataset);
+        printf("closed %d\n", H5Fclose(file));
+        H5Pclose(fcpl);
+        printf("closed %d\n", H5close());
+    }
+}
+
 /* The connector, chosen by the program, is unregistered and registered again. */
 static void registers(unsigned left, unsigned mode)
 {
@@ -347,6 +366,7 @@ static const program programs[] = {
       CLOSED, CLOSED | REOPENED, STRONG, STRONG | CLOSED, SEMI, SEMI | REOPENED, MOUNTED | CLOSED,
       MOUNTED | UNHELD | CLOSED}},
     {"goes on", goes_on, false, {0, IN_THREAD, FAILING, FAILING | IN_THREAD, OTHER_DRIVER}},
+    {"begins elsewhere", begins_elsewhere, false, {0, TWICE}},
     {"registers", registers, false, {0, CLOSED}},
     {"truncates", truncates, false, {0, TWICE, CLOSED, TWICE | CLOSED}},
     {"meets a full disk", meets_a_full_disk, true, {0, TWICE, CLOSED, TWICE | CLOSED}},

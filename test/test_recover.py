@@ -778,6 +778,39 @@ def test_a_file_of_many_versions_that_was_cut_off(tmp_path):
     assert made > 0
 
 
+def test_versions_that_a_file_which_was_cut_off_may_have_had(tmp_path):
+    """The group of the history is behind the end, and an older list of versions may be found: it is not all there was."""
+    path, out = tmp_path / "a.h5", tmp_path / "out.h5"
+    code = """
+        import numpy as np
+        rng = np.random.default_rng(1)
+        for n in range(8):
+            with h5py.File(FILE, 'a') as f:
+                if n == 0:
+                    f.create_dataset('a', data=rng.integers(1, 2**31, 20000), chunks=(50,), maxshape=(None,))
+                    for k in range(30):
+                        f.create_dataset(f'g/n{k}', data=rng.random(900) + 1)
+                else:
+                    f['a'][n * 2000:n * 2000 + 200] = n
+                    f[f'g/n{n}'][3:500] = n
+                    f.create_dataset(f'new{n}', data=rng.random(700) + 1)
+    """
+    program(path, code)
+    data = path.read_bytes()
+    for percent in range(40, 100, 4):
+        path.write_bytes(data[: len(data) * percent // 100])
+        out.unlink(missing_ok=True)
+        done = subprocess.run([H5COW, "recover", "--json", path, out], env=ENV, capture_output=True, text=True)
+        if done.returncode == 2:
+            continue
+        answer = json.loads(done.stdout)
+        named = {v["name"] for v in answer["versions"]}
+        whole = {v["name"] for v in answer["versions"] if v["state"] == "whole"}
+        untold = any(one["object"] == "/_versioned_data/versions" for one in answer["lost"])
+        assert done.returncode == 1 and answer["lost"], (percent, answer)
+        assert untold or {str(n) for n in range(1, 9)} <= named, (percent, named, whole)
+
+
 def test_wherever_a_byte_changes_what_is_not_told_is_right(original, tmp_path):
     rnd = random.Random(seed())
     data = original.read_bytes()

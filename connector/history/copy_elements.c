@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "native/datatype.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +117,7 @@ static int copy_decoded(transfer *p, unsigned rank, const hsize_t start[], const
                          ? cow_array_write(p->to_array, p->type, memory, file, DXPL, p->buffer)
                          : cow_native_dataset_write(p->to_native, p->type, memory, file, DXPL, p->buffer);
         if (p->heap)
-            H5Treclaim(p->type, all ? p->space : memory, DXPL, p->buffer);
+            cow_reclaim(p->type, all ? p->space : memory, DXPL, p->buffer);
     }
     if (!all)
         cow_close(file, memory);

@@ -5,6 +5,7 @@
 #include "base/ids.h"
 #include "history/header.h"
 #include "history/internal.h"
+#include "native/datatype.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -169,9 +170,9 @@ static int equal_elements(const cow_restoring *r, const cow_restored_pair *pair,
     if (read_all(pair->head.object, type, n[0], &now) == 0 && read_all(pair->snapshot.object, type, n[0], &then) == 0)
         equal = cow_native_values_equal(type, type, n[0], now, then);
     if (now != NULL && n[0] > 0)
-        H5Treclaim(type, space, H5P_DEFAULT, now);
+        cow_reclaim(type, space, H5P_DEFAULT, now);
     if (then != NULL && n[0] > 0)
-        H5Treclaim(type, space, H5P_DEFAULT, then);
+        cow_reclaim(type, space, H5P_DEFAULT, then);
 done:
     free(now);
     free(then);

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "io/serial.h"
+#include "native/datatype.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -136,7 +137,7 @@ static int add_element(void *context, unsigned rank, const hsize_t start[], cons
         cow_error_native("cannot select an element");
     else if (cow_native_dataset_read(h->dataset, h->type, memory, h->space, H5P_DEFAULT, h->element) == 0) {
         h->bytes += cow_serial_memory(h->serial, h->element, size, 1);
-        H5Treclaim(h->type, memory, H5P_DATASET_XFER_DEFAULT, h->element);
+        cow_reclaim(h->type, memory, H5P_DATASET_XFER_DEFAULT, h->element);
         status = h->bytes <= h->most ? 0
                                      : cow_error(COW_CORRUPT,
                                                  "texts or sequences of more than %llu bytes are claimed, "
@@ -223,7 +224,7 @@ static int sum_elements(const cow_file *file, void *dataset, uint64_t *sum)
     }
     if (cow_native_dataset_read(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) == 0) {
         status = cow_sum_values(file->name, type, n, values, sum);
-        H5Treclaim(type, space, H5P_DATASET_XFER_DEFAULT, values);
+        cow_reclaim(type, space, H5P_DATASET_XFER_DEFAULT, values);
     } else if (lacks_filter(dcpl)) {
         cow_error_clear();
         status = NOT_TOLD;

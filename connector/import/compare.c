@@ -206,7 +206,7 @@ static int same_box(void *context, unsigned rank, const hsize_t start[], const h
             b->c->tree->progress(b->c->tree->context, elements * H5Tget_size(b->type));
         for (int i = 0; i < 2; i++)
             if (value[i] != NULL)
-                H5Treclaim(b->type, memory, H5P_DEFAULT, value[i]);
+                cow_reclaim(b->type, memory, H5P_DEFAULT, value[i]);
     }
     free(value[0]);
     free(value[1]);
@@ -347,7 +347,7 @@ static bool same_fill(const comparison *c, const hid_t list[2], hid_t type)
         same = same && same_values(c, memory, 1, value[0], value[1]);
         for (int i = 0; i < 2; i++)
             if (value[i] != NULL && cow_type_has(memory, COW_PART_LENGTHS) != 0)
-                H5Treclaim(memory, scalar, H5P_DEFAULT, value[i]);
+                cow_reclaim(memory, scalar, H5P_DEFAULT, value[i]);
         free(value[0]);
         free(value[1]);
         H5Sclose(scalar);
@@ -537,7 +537,7 @@ static bool same_attribute(const comparison *c, const hid_t object[2], const cha
         same = same && same_values(c, memory, count, value[0], value[1]);
         for (int i = 0; i < 2; i++) {
             if (value[i] != NULL)
-                H5Treclaim(memory, space[0], H5P_DEFAULT, value[i]);
+                cow_reclaim(memory, space[0], H5P_DEFAULT, value[i]);
             free(value[i]);
         }
     }

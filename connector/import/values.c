@@ -81,7 +81,7 @@ done:
         cow_tree_failed(tree, what, path);
     }
     if (read)
-        H5Treclaim(memory, space, H5P_DEFAULT, value);
+        cow_reclaim(memory, space, H5P_DEFAULT, value);
     free(value);
     if (target >= 0 && H5Aclose(target) < 0 && status == 0)
         status = cow_tree_failed(tree, "an attribute of", path);
@@ -258,7 +258,7 @@ static int copy_box(void *context, unsigned rank, const hsize_t start[], const h
                 c->tree->progress(c->tree->context, elements * H5Tget_size(c->type));
         }
         stack = cow_errors_take(); /* what follows would clear it */
-        H5Treclaim(c->type, memory, H5P_DEFAULT, buffer);
+        cow_reclaim(c->type, memory, H5P_DEFAULT, buffer);
         cow_errors_give_back(stack);
     }
     free(buffer);

@@ -162,11 +162,24 @@ static int grow(const still_table *t, uint64_t rows)
                              (void *)(uintptr_t)t->still);
 }
 
-/* Rows that go are emptied by HDF5. */
+/* Is there a chunk for each of so many rows? */
+static bool has_room(still_table *t, uint64_t rows)
+{
+    cow_chunk_place place;
+
+    for (uint64_t number = t->table.rows / t->chunk_rows; number * t->chunk_rows < rows; number++)
+        if (!find_chunk(t, number, &place))
+            return false;
+    return true;
+}
+
+/* Rows that go are emptied by HDF5, and where new ones need chunks it is that as well: it has to open the table before it claims rows that are
+ * more than the file has bytes for yet. */
 static int table_resize(cow_table *table, uint64_t rows)
 {
     still_table *t = (still_table *)table;
-    int status = t->still->journal != NULL && rows >= table->rows && by_bytes(t) ? grow(t, rows) : 0;
+    int status =
+        t->still->journal != NULL && rows >= table->rows && by_bytes(t) && has_room(t, rows) ? grow(t, rows) : 0;
 
     if (status == 0)
         status = opened(t) == NULL ? -1 : t->opened->resize(t->opened, rows);

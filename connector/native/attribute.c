@@ -206,7 +206,7 @@ int cow_native_attribute_exists(cow_loc at, const char *name)
 static void attribute_close(attribute *a)
 {
     if (a->value != NULL && a->elements > 0)
-        H5Treclaim(a->type, a->space, DXPL, a->value);
+        cow_reclaim(a->type, a->space, DXPL, a->value);
     free(a->value);
     cow_close(a->type, a->space, a->acpl);
     if (a->object != NULL)
@@ -271,6 +271,18 @@ hid_t cow_native_space_placeless(hid_t space)
 }
 
 /* Filters one by one, since H5Pdecode leaks their names (1.14.5). */
+/* LIST gets its fill value as one of TYPE, which has no pointers; whatever it was set as may have some. */
+static int settle_fill(hid_t list, hid_t type)
+{
+    void *value = malloc(H5Tget_size(type) + 1);
+    int status = value != NULL && H5Pget_fill_value(list, type, value) >= 0 && H5Pset_fill_value(list, type, value) >= 0
+                     ? 0
+                     : -1;
+
+    free(value);
+    return status;
+}
+
 hid_t cow_native_dcpl_placeless(hid_t dcpl, hid_t type)
 {
     size_t size = 0;
@@ -278,12 +290,12 @@ hid_t cow_native_dcpl_placeless(hid_t dcpl, hid_t type)
     hid_t copy = H5I_INVALID_HID, bare = H5I_INVALID_HID;
     H5D_fill_value_t fill;
     unsigned options;
+    const bool user = H5Pfill_value_defined(dcpl, &fill) >= 0 && fill == H5D_FILL_VALUE_USER_DEFINED;
 
     /* a fill value with pointers in it would be encoded as these, and is never such a message */
-    if (H5Pfill_value_defined(dcpl, &fill) >= 0 && fill == H5D_FILL_VALUE_USER_DEFINED &&
-        cow_type_has(type, COW_PART_LENGTHS | COW_PART_REFERENCE) != 0)
+    if (user && cow_type_has(type, COW_PART_LENGTHS | COW_PART_REFERENCE) != 0)
         copy = H5Pcopy(dcpl);
-    else if ((bare = H5Pcopy(dcpl)) >= 0 &&
+    else if ((bare = H5Pcopy(dcpl)) >= 0 && (!user || settle_fill(bare, type) == 0) &&
              (H5Pget_nfilters(bare) == 0 || H5Premove_filter(bare, H5Z_FILTER_ALL) >= 0) &&
              H5Pencode2(bare, NULL, &size, H5P_DEFAULT) >= 0 && (bytes = malloc(size)) != NULL &&
              H5Pencode2(bare, bytes, &size, H5P_DEFAULT) >= 0)

@@ -275,3 +275,15 @@ void cow_values_clear(const cow_part *part, size_t count, void *values)
         }
     }
 }
+
+void cow_reclaim(hid_t type, hid_t space, hid_t dxpl, void *elements)
+{
+    const hssize_t told = H5Sget_simple_extent_npoints(space);
+    const hsize_t n = told < 0 ? 0 : (hsize_t)told;
+    hid_t list = n == 0 ? H5I_INVALID_HID : H5Screate_simple(1, &n, NULL);
+
+    if (list < 0)
+        return;
+    H5Treclaim(type, list, dxpl, elements);
+    H5Sclose(list);
+}

@@ -44,6 +44,9 @@ void cow_parts_close(cow_part *part);
 /* A and B are of types that H5Tequal calls equal, which HDF5 1.14.5 does whatever character set and padding their strings of
  * variable length have: are these the same too? */
 bool cow_parts_strings_same(const cow_part *a, const cow_part *b);
+/* H5Treclaim of as many elements of TYPE as the extent of SPACE has, one after the other: HDF5 1.14.5 divides by zero where that has 32 dimensions. */
+void cow_reclaim(hid_t type, hid_t space, hid_t dxpl, void *elements);
+
 /* Is one of KINDS anywhere in TYPE? 1, 0, -1 */
 int cow_type_has(hid_t type, unsigned kinds);
 

@@ -36,6 +36,13 @@ hid_t cow_native_id(void)
     return native_id;
 }
 
+/* What does not change while a file is open, of the last one that was asked for: to be asked again costs more than the bytes are worth. No two
+ * files have one number until HDF5 ends, and begins again. */
+static struct {
+    bool asked, known;
+    cow_native_bytes bytes; /* without the journal */
+} constants;
+
 void cow_native_terminate(void)
 {
     hbool_t ending = false;
@@ -51,6 +58,7 @@ void cow_native_terminate(void)
     }
     native_id = uncached_list = few_list = H5I_INVALID_HID;
     native_class = NULL;
+    constants.asked = false;
 }
 
 const H5VL_class_t *cow_native_class(void *object)
@@ -502,13 +510,6 @@ cow_journal *cow_native_file_journal(void *file)
     get.args.get_fileno.fileno = &number;
     return H5VLfile_get(file, cow_native_id(), &get, DXPL, NULL) < 0 ? NULL : cow_journal_driver_of_file(number);
 }
-
-/* What does not change while a file is open, of the last one that was asked for: to be asked again costs more than the bytes are worth. No two
- * files of a process have one number. */
-static struct {
-    bool asked, known;
-    cow_native_bytes bytes; /* without the journal */
-} constants;
 
 static void ask_for_bytes(void *file, unsigned long fileno)
 {
