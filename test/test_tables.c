@@ -2,6 +2,7 @@
  * and what the model of it says. */
 #include "base/error.h"
 #include "harness.h"
+#include "journaled.h"
 #include "journal/driver.h"
 #include "layout/still.h"
 #include "library/library.h"
@@ -48,17 +49,6 @@ typedef struct opened {
     cow_table *table[KINDS];
     uint64_t log_rows;
 } opened;
-
-static hid_t journal_list(void)
-{
-    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
-    cow_journal_options options = cow_journal_defaults;
-
-    options.sync = COW_SYNC_OFF;
-    assert_true(H5Pset_libver_bounds(fapl, H5F_LIBVER_V110, H5F_LIBVER_V114) >= 0);
-    assert_int_equal(cow_journal_driver_set(fapl, &options), 0);
-    return fapl;
-}
 
 static void make_group(hid_t file, const char *path)
 {

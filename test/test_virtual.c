@@ -2,7 +2,7 @@
  * session and in another, counts their links, and deletes them. */
 #include "base/error.h"
 #include "harness.h"
-#include "journal/driver.h"
+#include "journaled.h"
 #include "library/library.h"
 #include "native/virtual.h"
 #include "random.h"
@@ -24,17 +24,6 @@ static uint64_t dice;
 static uint64_t below(uint64_t n)
 {
     return splitmix64(&dice) % n;
-}
-
-static hid_t journal_list(void)
-{
-    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
-    cow_journal_options options = cow_journal_defaults;
-
-    options.sync = COW_SYNC_OFF;
-    assert_true(H5Pset_libver_bounds(fapl, H5F_LIBVER_V110, H5F_LIBVER_V114) >= 0);
-    assert_int_equal(cow_journal_driver_set(fapl, &options), 0);
-    return fapl;
 }
 
 /* ---- what datasets are ---- */

@@ -357,8 +357,7 @@ static int is_deleted(const cow_dataset *dataset)
 
     if (dataset->references > 0 || dataset->native == NULL)
         return 0;
-    return cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0 ? -1
-                                                                                                     : info.rc == 0;
+    return cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0 ? -1 : info.rc == 0;
 }
 
 /* The heads among the open datasets, as a list: committing one may open others, and close them, since HDF5 opens a dataset to

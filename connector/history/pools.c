@@ -458,7 +458,19 @@ const cow_pool_entry *cow_pools_get_like(cow_file *file, uint32_t id, hid_t type
     return &o->entry;
 }
 
-/* Those of a pool that is not open, as pool_dcpl makes them. */
+/* What only concerns one dataset is set to a fixed value. */
+static int fix_properties(hid_t dcpl)
+{
+    H5D_fill_time_t time;
+
+    return H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_INCR) < 0 || H5Pget_fill_time(dcpl, &time) < 0 ||
+                   (time != H5D_FILL_TIME_NEVER && H5Pset_fill_time(dcpl, H5D_FILL_TIME_IFSET) < 0) ||
+                   H5Pset_obj_track_times(dcpl, false) < 0 || H5Pset_attr_creation_order(dcpl, 0) < 0
+               ? -1
+               : 0;
+}
+
+/* The creation properties of a pool that is not open. */
 static hid_t told_dcpl(const opened *o)
 {
     const cow_raw *raw = &o->entry.raw;
@@ -469,8 +481,7 @@ static hid_t told_dcpl(const opened *o)
         chunk[d] = raw->chunk[d];
     if (dcpl >= 0 && H5Pset_chunk(dcpl, (int)raw->rank, chunk) >= 0 &&
         H5Pset_chunk_opts(dcpl, o->entry.plain_edges ? H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS : 0) >= 0 &&
-        H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_INCR) >= 0 && H5Pset_fill_time(dcpl, o->fill_time) >= 0 &&
-        H5Pset_obj_track_times(dcpl, false) >= 0)
+        H5Pset_fill_time(dcpl, o->fill_time) >= 0 && fix_properties(dcpl) == 0)
         return dcpl;
     cow_error_native("cannot describe a pool");
     cow_close(dcpl);
@@ -538,15 +549,12 @@ done:
     return status;
 }
 
-/* The application's creation properties as a pool's: what only concerns one dataset is set to a fixed value. */
+/* The application's creation properties as a pool's. */
 static hid_t pool_dcpl(hid_t dcpl, hid_t type)
 {
     hid_t p = cow_native_dcpl_placeless(dcpl, type); /* a list of another file must not be in the way of others */
-    H5D_fill_time_t time = H5D_FILL_TIME_IFSET;
 
-    if (p < 0 || H5Pset_alloc_time(p, H5D_ALLOC_TIME_INCR) < 0 || H5Pget_fill_time(p, &time) < 0 ||
-        (time != H5D_FILL_TIME_NEVER && H5Pset_fill_time(p, H5D_FILL_TIME_IFSET) < 0) ||
-        H5Pset_obj_track_times(p, false) < 0 || H5Pset_attr_creation_order(p, 0) < 0)
+    if (p < 0 || fix_properties(p) < 0)
         cow_error_native("cannot describe a pool");
     return p;
 }

@@ -9,7 +9,7 @@
 
 /* The lists of most datasets are equal: this is the last one of a usual dataset. */
 struct cow_told {
-    hid_t list;                 /* H5I_INVALID_HID: none */
+    hid_t list; /* H5I_INVALID_HID: none */
     cow_layout_dataset_row row; /* but for head and root */
     bool times;
     hid_t usual[2]; /* cow_told_usual, without and with times */
@@ -62,17 +62,13 @@ static int add_chunks(const cow_dataset *dataset, hid_t list)
     const unsigned rank = dataset->array.grid.rank;
     const cow_pool_entry *pool = cow_pools_get(dataset->file, dataset->row.pool);
     hsize_t chunk[COW_MAX_RANK];
-    unsigned opts;
 
     for (unsigned d = 0; d < rank; d++)
         chunk[d] = dataset->array.grid.chunk[d];
-    if (pool == NULL || H5Pset_chunk(list, (int)rank, chunk) < 0)
-        return -1;
-    opts = pool->plain_edges ? H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS : 0;
-    if (pool->dcpl >= 0 && H5Pget_chunk_opts(pool->dcpl, &opts) < 0)
-        return -1;
-    return H5Pset_chunk_opts(list, opts) < 0 || (pool->dcpl >= 0 && !(dataset->row.flags & COW_FLAG_FILTERS_ADDED) &&
-                                                 cow_native_filters_add(list, pool->dcpl) < 0)
+    return pool == NULL || H5Pset_chunk(list, (int)rank, chunk) < 0 ||
+                   H5Pset_chunk_opts(list, pool->plain_edges ? H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS : 0) < 0 ||
+                   (pool->dcpl >= 0 && !(dataset->row.flags & COW_FLAG_FILTERS_ADDED) &&
+                    cow_native_filters_add(list, pool->dcpl) < 0)
                ? -1
                : 0;
 }

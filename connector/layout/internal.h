@@ -45,6 +45,7 @@ struct cow_layout_still {
     cow_journal *journal;   /* of a file that is written; else NULL */
     unsigned long fileno;   /* the same */
     bool settled;
+    bool shares_known, shares; /* cow_layout_still_shares */
     cow_places place;
 };
 /* Where PATH leads, whose last link is in the GROUP at that address. */

@@ -144,23 +144,25 @@ static int look_for_shares(void *context, const uint8_t *message, size_t prefix,
     return 1;
 }
 
-bool cow_layout_still_shares(const cow_layout_still *still)
+bool cow_layout_still_shares(cow_layout_still *still)
 {
     const cow_source *source = cow_still_source(still->still);
-    bool shares = false;
     uint8_t extension[8];
     cow_header header;
-    int status = cow_source_bring(source, EXTENSION_AT, extension, sizeof extension);
+    int status;
 
-    if (status > 0 && cow_get64(extension) == UINT64_MAX)
-        return false;
-    if (status > 0 && (status = cow_header_begin(source, cow_get64(extension), &header)) > 0)
-        status = cow_header_messages(source, &header, look_for_shares, &shares);
-    if (status <= 0)
-        cow_error_clear();
-    else
+    if (still->shares_known)
+        return still->shares;
+    still->shares_known = true;
+    if ((status = cow_source_bring(source, EXTENSION_AT, extension, sizeof extension)) > 0 &&
+        cow_get64(extension) != UINT64_MAX && (status = cow_header_begin(source, cow_get64(extension), &header)) > 0) {
+        status = cow_header_messages(source, &header, look_for_shares, &still->shares);
         cow_header_free(&header);
-    return status <= 0 || shares;
+    }
+    if (status <= 0)
+        still->shares = true;
+    cow_error_clear();
+    return still->shares;
 }
 
 void cow_layout_still_close(cow_layout_still *still)

@@ -20,7 +20,7 @@ void cow_layout_still_settle(cow_layout_still *still); /* NULL does nothing */
 void cow_layout_still_close(cow_layout_still *still); /* NULL does nothing */
 const cow_still *cow_layout_still_bytes(const cow_layout_still *still);
 /* HDF5 shares messages of object headers between objects there; also where that is not known. */
-bool cow_layout_still_shares(const cow_layout_still *still);
+bool cow_layout_still_shares(cow_layout_still *still);
 /* What the attribute `format` says. false: ask HDF5. */
 bool cow_layout_still_format(const cow_layout_still *still, uint32_t *format);
 /* What the attribute NAME, a byte, was when the file was opened. false: ask HDF5, also where there is none, or STILL is NULL. */

@@ -148,18 +148,11 @@ static int table_write(cow_table *table, uint64_t first, uint64_t count, const v
     return opened(t) == NULL ? -1 : t->opened->write(t->opened, first, count, from);
 }
 
-static int write_header(void *context, uint64_t address, const void *bytes, size_t size)
-{
-    const cow_layout_still *s = context;
-
-    return cow_journal_write(s->journal, cow_still_base(s->still) + address, bytes, size);
-}
-
 /* The header says so. 1; 0: HDF5 is to do it; -1 */
 static int grow(const still_table *t, uint64_t rows)
 {
-    return cow_header_resize(cow_still_source(t->still->still), t->address, t->table.rows, rows, write_header,
-                             (void *)(uintptr_t)t->still);
+    return cow_header_resize(cow_still_source(t->still->still), t->address, t->table.rows, rows, cow_still_write,
+                             t->still->still);
 }
 
 /* Is there a chunk for each of so many rows? */

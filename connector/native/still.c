@@ -64,3 +64,10 @@ uint64_t cow_still_base(const cow_still *still)
 {
     return still->base;
 }
+
+int cow_still_write(void *still, uint64_t address, const void *bytes, size_t size)
+{
+    const cow_still *s = still;
+
+    return cow_journal_write(s->journal, s->base + address, bytes, size);
+}

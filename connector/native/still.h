@@ -15,6 +15,8 @@ void cow_still_close(cow_still *still); /* NULL does nothing */
 cow_still *cow_still_open_written(cow_journal *journal);
 /* At addresses of HDF5's. Its reads record no error. */
 const cow_source *cow_still_source(const cow_still *still);
+/* Writes at an address of HDF5's, in a file that this process writes. STILL is it, so that it can be a cow_header_writer. */
+int cow_still_write(void *still, uint64_t address, const void *bytes, size_t size);
 /* What HDF5's addresses are added to in the file. */
 uint64_t cow_still_base(const cow_still *still);
 

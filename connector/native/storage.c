@@ -383,19 +383,11 @@ void cow_native_chunk_store_write(cow_chunk_store *store, cow_journal *journal, 
         c->writing = (writing){journal, fileno, raw->address};
 }
 
-/* A cow_header_writer. */
-static int write_metadata(void *context, uint64_t address, const void *bytes, size_t size)
-{
-    const file_chunks *c = context;
-
-    return cow_journal_write(c->writing.journal, cow_still_base(c->looking.still) + address, bytes, size);
-}
-
 /* The raw data has so many rows. 1; 0: HDF5 is to do it; -1 */
 static int resize_bytes(file_chunks *c, hsize_t rows)
 {
     return by_bytes(c) ? cow_header_resize(cow_still_source(c->looking.still), c->writing.header, c->rows, rows,
-                                           write_metadata, c)
+                                           cow_still_write, (void *)(uintptr_t)c->looking.still)
                        : 0;
 }
 
@@ -438,7 +430,7 @@ static int write_bytes(file_chunks *c, uint64_t slot, const void *bytes, size_t 
         address -= base;
     if (status < 0 || address == UINT64_MAX || cow_journal_write(c->writing.journal, base + address, bytes, size) < 0)
         return cow_context("cannot write slot %llu (%zu bytes); is the disk full?", (unsigned long long)slot, size);
-    return had ? 1 : cow_chunk_index_put(c->looking.index, slot, address, write_metadata, c);
+    return had ? 1 : cow_chunk_index_put(c->looking.index, slot, address, cow_still_write, (void *)(uintptr_t)c->looking.still);
 }
 
 static int write_slot(file_chunks *c, uint64_t slot, const void *bytes, size_t size, uint32_t filter_mask)

@@ -142,42 +142,38 @@ static bool whole(const cow_mapping *m, unsigned rank, const hsize_t extent[])
     return true;
 }
 
-/* Where mappings go: into bytes, or into a property list, for which the boxes of VIEW, a space that is reused, are selected. */
+/* Where mappings go: into bytes, or into a property list, for which boxes of VIEW, a space that is reused, are selected. */
 typedef struct sink {
     cow_virtual *virtual; /* NULL: DCPL */
     hid_t dcpl, view;
 } sink;
 
-/* Add one mapping: box of the view <- box of a source of EXTENT. */
-static int add_mapping(const sink *to, unsigned rank, const cow_mapping *m, const char *source, const hsize_t extent[],
-                       bool grows)
+static int select_boxes(hid_t space, const cow_box_list *boxes)
 {
-    const bool all = !grows && whole(m, rank, extent);
-    hsize_t start[COW_MAX_RANK], count[COW_MAX_RANK], source_start[COW_MAX_RANK], source_count[COW_MAX_RANK];
+    hsize_t start[COW_MAX_RANK], count[COW_MAX_RANK];
+
+    for (size_t i = 0; i < boxes->count; i++) {
+        for (unsigned d = 0; d < boxes->rank; d++) {
+            start[d] = boxes->start[i * boxes->rank + d];
+            count[d] = boxes->size[i * boxes->rank + d];
+        }
+        if (H5Sselect_hyperslab(space, i == 0 ? H5S_SELECT_SET : H5S_SELECT_OR, start, NULL, count, NULL) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Add one mapping: boxes of the view <- boxes FROM (NULL: all) of a source of EXTENT. */
+static int map_boxes(const sink *to, const cow_box_list *shown, const char *source, const cow_box_list *from,
+                     const hsize_t extent[])
+{
     hid_t space;
     int status = -1;
 
-    if (to->virtual != NULL) {
-        const cow_box_list shown = {.rank = rank,
-                                    .count = 1,
-                                    .start = (uint64_t *)(uintptr_t)m->start,
-                                    .size = (uint64_t *)(uintptr_t)m->count};
-        const cow_box_list from = {.rank = rank,
-                                   .count = 1,
-                                   .start = (uint64_t *)(uintptr_t)m->source_start,
-                                   .size = (uint64_t *)(uintptr_t)m->source_count};
-
-        return cow_virtual_map(to->virtual, &shown, source, all ? NULL : &from);
-    }
-    for (unsigned d = 0; d < rank; d++) {
-        start[d] = m->start[d];
-        count[d] = m->count[d];
-        source_start[d] = m->source_start[d];
-        source_count[d] = m->source_count[d];
-    }
-    space = H5Screate_simple((int)rank, extent, NULL);
-    if (space < 0 || H5Sselect_hyperslab(to->view, H5S_SELECT_SET, start, NULL, count, NULL) < 0 ||
-        (!all && H5Sselect_hyperslab(space, H5S_SELECT_SET, source_start, NULL, source_count, NULL) < 0) ||
+    if (to->virtual != NULL)
+        return cow_virtual_map(to->virtual, shown, source, from);
+    space = H5Screate_simple((int)shown->rank, extent, NULL);
+    if (space < 0 || select_boxes(to->view, shown) < 0 || (from != NULL && select_boxes(space, from) < 0) ||
         H5Pset_virtual(to->dcpl, to->view, ".", source, space) < 0)
         cow_error_native("cannot map a view onto %s", source);
     else
@@ -185,6 +181,17 @@ static int add_mapping(const sink *to, unsigned rank, const cow_mapping *m, cons
     if (space >= 0)
         H5Sclose(space);
     return status;
+}
+
+/* The same of one box. GROWS: the source may get a larger extent. */
+static int add_mapping(const sink *to, unsigned rank, const cow_mapping *m, const char *source, const hsize_t extent[],
+                       bool grows)
+{
+    cow_mapping box = *m;
+    const cow_box_list shown = {.rank = rank, .count = 1, .start = box.start, .size = box.count},
+                       from = {.rank = rank, .count = 1, .start = box.source_start, .size = box.source_count};
+
+    return map_boxes(to, &shown, source, !grows && whole(m, rank, extent) ? NULL : &from, extent);
 }
 
 /* What a view at OFFSET is called in its group. */
@@ -339,34 +346,9 @@ unsigned cow_view_plan_pieces(const cow_composed *composed, uint64_t group[COW_P
     return n;
 }
 
-/* A selection that grows box by box. */
-typedef struct growing {
-    bool listed; /* in BOXES, else selected in SPACE */
-    hid_t space;
-    cow_box_list boxes;
-    unsigned rank;
-    bool begun;
-} growing;
-
-static int add_box(growing *g, const uint64_t start[], const uint64_t count[])
-{
-    hsize_t from[COW_MAX_RANK], n[COW_MAX_RANK];
-
-    if (g->listed)
-        return cow_box_list_add(&g->boxes, start, count);
-    for (unsigned d = 0; d < g->rank; d++) {
-        from[d] = start[d];
-        n[d] = count[d];
-    }
-    if (H5Sselect_hyperslab(g->space, g->begun ? H5S_SELECT_OR : H5S_SELECT_SET, from, NULL, n, NULL) < 0)
-        return cow_error_native("cannot select pieces of a chunk");
-    g->begun = true;
-    return 0;
-}
-
 /* The pieces in WHICH, as they lie in the chunk: in VIEW, and in BASE from row FIRST on. Neighbours are one box. */
-static int add_places(growing *view, growing *base, const cow_piecing *cut, const cow_grid *grid, uint64_t which,
-                      uint64_t first)
+static int add_places(cow_box_list *view, cow_box_list *base, const cow_piecing *cut, const cow_grid *grid,
+                      uint64_t which, uint64_t first)
 {
     for (unsigned i = 0; i < cut->count; i++) {
         uint64_t start[COW_MAX_RANK], count[COW_MAX_RANK], next[COW_MAX_RANK], more[COW_MAX_RANK];
@@ -378,16 +360,16 @@ static int add_places(growing *view, growing *base, const cow_piecing *cut, cons
             cow_piecing_box(cut, grid, ++i, next, more);
             count[cut->cut] += more[cut->cut];
         }
-        if (add_box(view, start, count) < 0)
+        if (cow_box_list_add(view, start, count) < 0)
             return -1;
         start[0] += first;
-        if (base != NULL && add_box(base, start, count) < 0)
+        if (base != NULL && cow_box_list_add(base, start, count) < 0)
             return -1;
     }
     return 0;
 }
 
-static int add_slots(growing *pieces, const cow_piecing *cut, const cow_grid *grid, uint64_t which,
+static int add_slots(cow_box_list *pieces, const cow_piecing *cut, const cow_grid *grid, uint64_t which,
                      const uint64_t slot[])
 {
     for (unsigned i = 0; i < cut->count; i++) {
@@ -398,7 +380,7 @@ static int add_slots(growing *pieces, const cow_piecing *cut, const cow_grid *gr
         cow_piecing_box(cut, grid, i, start, count);
         memset(start, 0, cut->rank * sizeof *start);
         start[0] = slot[i] * cut->piece[0];
-        if (add_box(pieces, start, count) < 0)
+        if (cow_box_list_add(pieces, start, count) < 0)
             return -1;
     }
     return 0;
@@ -408,23 +390,14 @@ static int add_slots(growing *pieces, const cow_piecing *cut, const cow_grid *gr
 static int map_pieces(const sink *to, const cow_piecing *cut, const cow_grid *grid, uint64_t which,
                       const uint64_t slot[], uint64_t first, const char *source, const hsize_t extent[])
 {
-    const bool listed = to->virtual != NULL;
-    growing places = {.listed = listed, .space = to->view, .boxes.rank = grid->rank, .rank = grid->rank};
-    growing sources = {.listed = listed, .space = H5I_INVALID_HID, .boxes.rank = grid->rank, .rank = grid->rank};
+    cow_box_list places = {.rank = grid->rank}, sources = {.rank = grid->rank};
     int status = -1;
 
-    if (!listed && (sources.space = H5Screate_simple((int)grid->rank, extent, NULL)) < 0)
-        return cow_error_native("cannot describe the source of a view");
     if (add_places(&places, slot == NULL ? &sources : NULL, cut, grid, which, first) == 0 &&
         (slot == NULL || add_slots(&sources, cut, grid, which, slot) == 0))
-        status = listed ? cow_virtual_map(to->virtual, &places.boxes, source, &sources.boxes)
-                 : H5Pset_virtual(to->dcpl, to->view, ".", source, sources.space) < 0
-                     ? cow_error_native("cannot map a view onto %s", source)
-                     : 0;
-    if (!listed)
-        H5Sclose(sources.space);
-    cow_box_list_free(&places.boxes);
-    cow_box_list_free(&sources.boxes);
+        status = map_boxes(to, &places, source, &sources, extent);
+    cow_box_list_free(&places);
+    cow_box_list_free(&sources);
     return status;
 }
 
