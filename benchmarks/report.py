@@ -496,9 +496,6 @@ What is missed by far, as callgrind counted it on 2026-11-25 to 27: instructions
   the processor's instructions), copies of the strings, since what they point to is the program's, 150. A commit is 2 ms of what a session takes.
 * *Bytes of a commit of 16 of 1,000,000 chunks in 2-D*: 16 leaves of the index and 27 nodes above them change, and each has a view. A leaf's has 9 or 10
   mappings, most others 16, one for each child: 590 mappings of 100 bytes.
-* *10,000 versions of one value: file*: each version has a composed chunk with up to 64 pieces, and views with 20 mappings. Written as bytes, with 32 bits a
-  coordinate, mappings take 435 bytes a version more than HDF5 took for them in a file for its newest releases, with 16; places that are lost between
-  blocks of HDF5's own 250.
 * *Bytes of a session*: a thousand that change one value each of eight datasets of 8,000 bytes, by h5stat: 9,160 bytes each, of which the chunk
   itself 8,000 (those below 8 KiB are not cut), rows of tables 360, headers, links and indexes 500, mappings of views 300.
 """

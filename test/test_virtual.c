@@ -72,18 +72,20 @@ static hid_t draw_settings(hid_t type)
 typedef struct shape {
     unsigned rank;
     hsize_t extent[H5S_MAX_RANK], maximum[H5S_MAX_RANK];
-    bool far; /* beyond 32 bits */
+    hsize_t away; /* where its mappings begin */
 } shape;
 
 static shape draw_shape(void)
 {
+    /* about the ends of what takes 16 and 32 bits */
+    const hsize_t away[] = {0, 0, 0, UINT16_MAX - below(EDGE * BOXES), UINT32_MAX - below(EDGE * BOXES), (hsize_t)1 << 33};
     shape s = {.rank = below(20) == 0 ? 1 + (unsigned)below(H5S_MAX_RANK) : 1 + (unsigned)below(4),
-               .far = below(4) == 0};
+               .away = away[below(sizeof away / sizeof *away)]};
 
     for (unsigned d = 0; d < s.rank; d++) {
         s.extent[d] = s.rank > 4 ? 2 : EDGE * BOXES;
-        if (s.far && d == 0)
-            s.extent[d] += (hsize_t)1 << 33;
+        if (d == 0)
+            s.extent[d] += s.away;
         s.maximum[d] = below(3) == 0 ? H5S_UNLIMITED : s.extent[d] + below(3);
     }
     return s;
@@ -93,16 +95,15 @@ static shape draw_shape(void)
 static void draw_boxes(const shape *s, size_t at, cow_box_list *shown, cow_box_list *from, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        uint64_t start[H5S_MAX_RANK], size[H5S_MAX_RANK], source[H5S_MAX_RANK];
+        uint64_t start[H5S_MAX_RANK] = {0}, size[H5S_MAX_RANK] = {0}, source[H5S_MAX_RANK] = {0};
 
         for (unsigned d = 0; d < s->rank; d++) {
             size[d] = s->rank > 4 || (d == 0 && count > 1) ? 1 : 1 + below(EDGE);
             source[d] = s->rank > 4 ? 0 : below(EDGE - size[d] + 1);
-            start[d] = d > 0 ? 0 : s->rank > 4 ? at : at * EDGE;
+            start[d] = d > 0 ? 0 : s->away + (s->rank > 4 ? at : at * EDGE);
         }
         start[0] += count > 1 ? i : 0;
         source[0] = count > 1 ? i : source[0];
-        start[0] += s->far ? (uint64_t)1 << 33 : 0;
         assert_int_equal(cow_box_list_add(shown, start, size), 0);
         assert_int_equal(cow_box_list_add(from, source, size), 0);
     }
@@ -228,7 +229,7 @@ static void compare_elements(hid_t a, hid_t b, hid_t type, const shape *s)
         n *= size[d] = s->rank > 4 ? (d == 0 ? 2 : 1) : EDGE * BOXES;
     if (n > 100000)
         return;
-    start[0] = s->far ? (hsize_t)1 << 33 : 0;
+    start[0] = s->away;
     assert_true((file = H5Dget_space(a)) >= 0 &&
                 H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, size, NULL) >= 0);
     assert_true((memory = H5Screate_simple((int)s->rank, size, NULL)) >= 0);
@@ -312,7 +313,7 @@ static void make_one(hid_t made, cow_virtual *virtual, hid_t type, size_t i, con
 
     cow_virtual_begin(virtual);
     for (size_t m = 0; m < mappings; m++) {
-        const bool several = !s->far && s->rank <= 4 && below(3) == 0, all = !several && s->rank > 4;
+        const bool several = s->rank <= 4 && below(3) == 0, all = !several && s->rank > 4;
         cow_box_list shown = {.rank = s->rank}, from = {.rank = s->rank};
         hsize_t extent[H5S_MAX_RANK];
         hid_t source;
@@ -341,6 +342,7 @@ static void run_round(void)
 {
     const size_t count = 1 + below(MOST);
     const hid_t type = draw_type(), fapl = journal_list();
+    const H5F_libver_t lows[] = {H5F_LIBVER_V110, H5F_LIBVER_V112, H5F_LIBVER_V114}, low = lows[below(3)];
     shape shapes[MOST];
     hid_t file, made, written;
     cow_virtual *virtual;
@@ -351,7 +353,7 @@ static void run_round(void)
     made = make_group(file, "/made");
     written = make_group(file, "/written");
     at = (cow_loc){H5VLobject(written), H5I_GROUP};
-    assert_non_null(virtual = cow_virtual_open(H5VLobject(file), NULL, type, false));
+    assert_non_null(virtual = cow_virtual_open(H5VLobject(file), NULL, low, type, false));
     shapes[0] = draw_shape();
     make_source(file, type, shapes[0].rank, "/source");
     for (size_t i = 0; i < count; i++) {
@@ -406,11 +408,11 @@ static void test_what_hdf5_makes(void **state)
     assert_true(cow_library_enter(&context) >= 0);
     assert_true((file = H5Fcreate(NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
     assert_true(H5Tset_size(string, H5T_VARIABLE) >= 0 && H5Tinsert(compound, "a", 0, H5T_STD_I64LE) >= 0);
-    assert_null(cow_virtual_open(H5VLobject(file), NULL, string, false));
-    assert_null(cow_virtual_open(H5VLobject(file), NULL, compound, false));
-    assert_null(cow_virtual_open(H5VLobject(file), NULL, H5T_STD_REF_OBJ, false));
-    assert_null(cow_virtual_open(H5VLobject(file), NULL, H5T_STD_I32LE, true));
-    assert_non_null(virtual = cow_virtual_open(H5VLobject(file), NULL, H5T_STD_I32LE, false));
+    assert_null(cow_virtual_open(H5VLobject(file), NULL, H5F_LIBVER_V110, string, false));
+    assert_null(cow_virtual_open(H5VLobject(file), NULL, H5F_LIBVER_V110, compound, false));
+    assert_null(cow_virtual_open(H5VLobject(file), NULL, H5F_LIBVER_V110, H5T_STD_REF_OBJ, false));
+    assert_null(cow_virtual_open(H5VLobject(file), NULL, H5F_LIBVER_V110, H5T_STD_I32LE, true));
+    assert_non_null(virtual = cow_virtual_open(H5VLobject(file), NULL, H5F_LIBVER_V110, H5T_STD_I32LE, false));
     cow_virtual_begin(virtual);
     assert_int_equal(cow_virtual_put(virtual, 1, &extent, NULL, dcpl, "none"), 0);
     assert_int_equal(cow_box_list_add(&box, &zero, &one), 0);
@@ -425,10 +427,10 @@ static void test_what_hdf5_makes(void **state)
     assert_true((fcpl = H5Pcreate(H5P_FILE_CREATE)) >= 0 && H5Pset_shared_mesg_nindexes(fcpl, 1) >= 0 &&
                 H5Pset_shared_mesg_index(fcpl, 0, H5O_SHMESG_ALL_FLAG, 50) >= 0);
     assert_true((file = H5Fcreate(NAME, H5F_ACC_TRUNC, fcpl, fapl)) >= 0 && H5Pclose(fcpl) >= 0);
-    assert_null(cow_virtual_open(H5VLobject(file), NULL, H5T_STD_I32LE, false));
+    assert_null(cow_virtual_open(H5VLobject(file), NULL, H5F_LIBVER_V110, H5T_STD_I32LE, false));
     assert_true(H5Fclose(file) >= 0);
     assert_true((file = H5Fcreate(NAME, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) >= 0); /* without a journal */
-    assert_null(cow_virtual_open(H5VLobject(file), NULL, H5T_STD_I32LE, false));
+    assert_null(cow_virtual_open(H5VLobject(file), NULL, H5F_LIBVER_V110, H5T_STD_I32LE, false));
     assert_true(H5Fclose(file) >= 0 && H5Pclose(fapl) >= 0);
     assert_true(!cow_error_pending());
     assert_true(cow_library_leave(context) >= 0);

@@ -166,7 +166,8 @@ static cow_virtual *open_virtual(const cow_dataset *dataset)
                                     .fileno = file->fileno,
                                     .base = known ? cow_still_base(cow_layout_still_bytes(file->written)) : 0};
 
-    return cow_virtual_open(file->native, known ? &bytes : NULL, cow_array_type(&dataset->array), dataset->array.heap);
+    return cow_virtual_open(file->native, known ? &bytes : NULL, file->low, cow_array_type(&dataset->array),
+                            dataset->array.heap);
 }
 
 int cow_dataset_views(const cow_dataset *dataset, cow_loc views, cow_view_context *context)

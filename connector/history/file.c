@@ -315,6 +315,11 @@ int cow_file_join_reader(cow_loc object, unsigned long fileno, const cow_file *l
     return joined;
 }
 
+void cow_file_written_for(cow_file *file, H5F_libver_t low)
+{
+    file->low = low;
+}
+
 cow_file *cow_file_reference(cow_file *file)
 {
     file->references++;

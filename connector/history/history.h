@@ -39,6 +39,8 @@ int cow_file_has_history(void *native_file);
  * CREATED, has just been created empty and is to have it from now on. NAME: as the application gave it, for messages.
  * One reference more; give it back with cow_file_release. OPTIONS are copied by the one that makes the state. */
 cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bool created, const cow_options *options);
+/* What is written from now on, HDF5 of version LOW and later is to read. Until it is told: all that there are. */
+void cow_file_written_for(cow_file *file, H5F_libver_t low);
 /* One reference less. The last one commits what is not yet committed, closes the native handle and frees the state.
  * The error of that commit is returned; the state is gone all the same. Every wrapper holds one reference. */
 int cow_file_release(cow_file *file);

@@ -81,6 +81,7 @@ struct cow_file {
     unsigned references;
     char *name;
     cow_options *options;
+    H5F_libver_t low; /* cow_file_written_for */
     H5O_token_t root;
     void *native;
     cow_loc loc;  /* native, as a location */

@@ -33,6 +33,7 @@ typedef struct made {
 struct cow_virtual {
     void *file;
     cow_native_bytes bytes;
+    H5F_libver_t low;
     hid_t type_id;
     size_t element;
     uint8_t type[TYPE_MOST];
@@ -87,7 +88,7 @@ static bool encode_type(cow_virtual *v)
     return true;
 }
 
-cow_virtual *cow_virtual_open(void *file, const cow_native_bytes *bytes, hid_t type, bool heap)
+cow_virtual *cow_virtual_open(void *file, const cow_native_bytes *bytes, H5F_libver_t low, hid_t type, bool heap)
 {
     cow_virtual *v = heap ? NULL : calloc(1, sizeof *v);
     bool known;
@@ -95,6 +96,7 @@ cow_virtual *cow_virtual_open(void *file, const cow_native_bytes *bytes, hid_t t
     if (v == NULL)
         return NULL;
     v->file = file;
+    v->low = low;
     v->type_id = type;
     if (bytes != NULL)
         v->bytes = *bytes;
@@ -143,36 +145,55 @@ static uint8_t *more(cow_virtual *v, size_t size)
     return at;
 }
 
-/* Do all places fit into 32 bits? */
-static bool is_short(const cow_box_list *boxes)
+/* Where the farthest box ends, in any dimension; UINT64_MAX: beyond that. */
+static uint64_t farthest(const cow_box_list *boxes)
 {
-    for (size_t i = 0; i < boxes->count * boxes->rank; i++)
-        if (boxes->start[i] > UINT32_MAX || boxes->size[i] > UINT32_MAX ||
-            boxes->start[i] + boxes->size[i] > UINT32_MAX)
-            return false;
-    return true;
+    uint64_t end = 0;
+
+    for (size_t i = 0; i < boxes->count * boxes->rank; i++) {
+        if (boxes->start[i] > UINT64_MAX - boxes->size[i])
+            return UINT64_MAX;
+        if (boxes->start[i] + boxes->size[i] > end)
+            end = boxes->start[i] + boxes->size[i];
+    }
+    return end;
 }
 
-/* A list of corners: version 1 of a hyperslab. */
-static int put_corners(cow_virtual *v, const cow_box_list *boxes)
+static uint8_t *put_number(uint8_t *p, unsigned width, uint64_t number)
+{
+    for (unsigned i = 0; i < width; i++)
+        p[i] = (uint8_t)(number >> (8 * i));
+    return p + width;
+}
+
+/* A list of corners, in numbers of WIDTH bytes: version 3 of a hyperslab, or version 1, which has four. */
+static int put_corners(cow_virtual *v, const cow_box_list *boxes, unsigned version, unsigned width)
 {
     const size_t numbers = 2 * boxes->count * boxes->rank;
-    uint8_t *p = more(v, 24 + 4 * numbers);
+    uint8_t *p = more(v, (version == 1 ? 20 : 14) + width * (1 + numbers));
 
     if (p == NULL)
         return -1;
     cow_put32(p, H5S_SEL_HYPERSLABS);
-    cow_put32(p + 4, 1);
-    cow_put32(p + 8, 0);
-    cow_put32(p + 12, (uint32_t)(8 + 4 * numbers));
-    cow_put32(p + 16, boxes->rank);
-    cow_put32(p + 20, (uint32_t)boxes->count);
-    p += 24;
+    cow_put32(p + 4, version);
+    if (version == 1) {
+        cow_put32(p + 8, 0);
+        cow_put32(p + 12, (uint32_t)(8 + 4 * numbers));
+        p += 16;
+    } else {
+        p[8] = 0; /* not regular */
+        p[9] = (uint8_t)width;
+        p += 10;
+    }
+    cow_put32(p, boxes->rank);
+    p = put_number(p + 4, width, boxes->count);
     for (size_t i = 0; i < boxes->count; i++) {
-        for (unsigned d = 0; d < boxes->rank; d++, p += 4)
-            cow_put32(p, (uint32_t)boxes->start[i * boxes->rank + d]);
-        for (unsigned d = 0; d < boxes->rank; d++, p += 4)
-            cow_put32(p, (uint32_t)(boxes->start[i * boxes->rank + d] + boxes->size[i * boxes->rank + d] - 1));
+        const uint64_t *start = boxes->start + i * boxes->rank, *size = boxes->size + i * boxes->rank;
+
+        for (unsigned d = 0; d < boxes->rank; d++)
+            p = put_number(p, width, start[d]);
+        for (unsigned d = 0; d < boxes->rank; d++)
+            p = put_number(p, width, start[d] + size[d] - 1);
     }
     return 0;
 }
@@ -199,14 +220,26 @@ static int put_regular(cow_virtual *v, const cow_box_list *boxes)
     return 0;
 }
 
+/* HDF5 1.10 reads versions 1 and 2, where they can say it. */
+static int put_boxes(cow_virtual *v, const cow_box_list *boxes)
+{
+    const uint64_t end = farthest(boxes);
+
+    if (end == UINT64_MAX)
+        return cow_error(COW_UNSUPPORTED, "a box of a mapping ends beyond 64 bits");
+    if (v->low < H5F_LIBVER_V112 && end <= UINT32_MAX)
+        return put_corners(v, boxes, 1, 4);
+    if (v->low < H5F_LIBVER_V112 && boxes->count == 1)
+        return put_regular(v, boxes);
+    return put_corners(v, boxes, 3, end > UINT32_MAX ? 8 : end > UINT16_MAX || boxes->count > UINT16_MAX ? 4 : 2);
+}
+
 static int put_selection(cow_virtual *v, const cow_box_list *boxes)
 {
     uint8_t *p;
 
     if (boxes != NULL)
-        return is_short(boxes)    ? put_corners(v, boxes)
-               : boxes->count > 1 ? cow_error(COW_UNSUPPORTED, "a mapping has several boxes beyond 32 bits")
-                                  : put_regular(v, boxes);
+        return put_boxes(v, boxes);
     if ((p = more(v, 16)) == NULL)
         return -1;
     memset(p, 0, 16);

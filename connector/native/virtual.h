@@ -14,9 +14,10 @@
 /* The datasets of one type that a commit makes in a file. */
 typedef struct cow_virtual cow_virtual;
 
-/* FILE: native, whose BYTES are known, or NULL. HEAP: elements have parts in a heap. NULL: HDF5 is to make them, since the bytes of this file cannot be had, or types are not as
- * easily told as numbers and strings, or there is no memory. */
-cow_virtual *cow_virtual_open(void *file, const cow_native_bytes *bytes, hid_t type, bool heap);
+/* FILE: native, whose BYTES are known, or NULL. LOW: HDF5 of that version and later must be able to read them; older ones read longer mappings. HEAP:
+ * elements have parts in a heap. NULL: HDF5 is to make them, since the bytes of this file cannot be had, or types are not as easily told as numbers and
+ * strings, or there is no memory. */
+cow_virtual *cow_virtual_open(void *file, const cow_native_bytes *bytes, H5F_libver_t low, hid_t type, bool heap);
 void cow_virtual_close(
     cow_virtual *virtual); /* NULL does nothing. What has no link yet is lost, and its place with it. */
 

@@ -122,6 +122,8 @@ static cow_home *join(void *native, const char *name, const char *given_name, co
         return NULL;
     if ((file = cow_file_attach(native, name, writable, created, options)) == NULL)
         return NULL;
+    if (writable)
+        cow_file_written_for(file, low);
     if ((home = cow_home_new(native, file, given_name, version, options)) == NULL) {
         cow_error_held *held = cow_error_hold(); /* what a file that was just made commits may clear it */
         cow_file_release(file);
@@ -726,6 +728,8 @@ static int set_bounds(cow_home *home, void *native, const H5VL_native_file_set_l
     else {
         cow_raised_bounds(fapl, &low, &high);
         if ((status = cow_vol_file_set_bounds(native, low, high)) == 0) {
+            if (home->file != NULL)
+                cow_file_written_for(home->file, low);
             home->asked.low = wanted->low;
             home->asked.high = wanted->high;
             home->asked.bounds = true;
