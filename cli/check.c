@@ -236,7 +236,7 @@ static void check_head(cli_check *check, size_t id)
     if (row == NULL || row->root == UINT64_MAX) /* made and removed before any commit */
         return;
     snprintf(head, sizeof head, COW_PATH_HEADS "/%zu", id);
-    cow_view_path(view, row->root);
+    cow_layout_view_path(view, check->parts, row->root);
     cli_check_root(check, row->root, cli_since_base(check, row->root, NULL));
     uint64_t there = cli_check_address(check, head);
     if (there == UINT64_MAX)
@@ -413,28 +413,37 @@ static void read_tables(cli_check *check)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
     if ((check->log = cow_layout_table_open(check->file->loc, COW_TABLE_INDEX, 0, 0)) == NULL)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the index cannot be opened: %s", cli_reason(why, sizeof why));
+    if (cow_layout_parts(check->file->loc, &check->parts) < 0) {
+        cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", cli_reason(why, sizeof why));
+        check->parts = COW_NO_PARTS;
+    }
 }
 
 /* An h5cow that does not know what is in a file must refuse it: by this number. */
 static void check_format(cli_check *check)
 {
-    const bool composed = check->composed.count > 0,
-               copied = H5Lexists(check->file->id, COW_PATH_COPIED, H5P_DEFAULT) > 0;
-    const uint32_t needed = copied               ? COW_FORMAT_COPIED
-                            : check->marked      ? COW_FORMAT_MARKED
-                            : check->lone_leaves ? COW_FORMAT_LONE_LEAF
-                            : composed           ? COW_FORMAT_PIECES
-                                                 : COW_FORMAT_FIRST;
+    const struct {
+        bool has;
+        uint32_t needed;
+        const char *what;
+    } parts[] = {
+        {check->parts != COW_NO_PARTS, COW_FORMAT_PARTS, "views in parts"},
+        {H5Lexists(check->file->id, COW_PATH_COPIED, H5P_DEFAULT) > 0, COW_FORMAT_COPIED,
+         "groups whose links are not counted"},
+        {check->marked, COW_FORMAT_MARKED, "views with marks"},
+        {check->lone_leaves, COW_FORMAT_LONE_LEAF, "leaves without views"},
+        {check->composed.count > 0, COW_FORMAT_PIECES, "composed chunks"},
+    };
     uint32_t format = 0;
 
-    if (cow_layout_number(check->file->loc, COW_FORMAT_NAME, H5T_STD_U32LE, &format) > 0 && format < needed)
-        cli_damaged(check, CLI_BAD_ELSE, 0, 0,
-                    "the file says that it has format %u, but it has %s, which only format %u has", format,
-                    copied               ? "groups whose links are not counted"
-                    : check->marked      ? "views with marks"
-                    : check->lone_leaves ? "leaves without views"
-                                         : "composed chunks",
-                    needed);
+    if (cow_layout_number(check->file->loc, COW_FORMAT_NAME, H5T_STD_U32LE, &format) > 0)
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+            if (parts[i].has && format < parts[i].needed) {
+                cli_damaged(check, CLI_BAD_ELSE, 0, 0,
+                            "the file says that it has format %u, but it has %s, which only format %u has", format,
+                            parts[i].what, parts[i].needed);
+                break;
+            }
     cow_error_clear();
 }
 

@@ -63,6 +63,7 @@ typedef struct cli_check {
     cli_pool *pools; /* rank 0: it could not be opened */
     uint64_t pool_count;
     cow_table *log;
+    uint64_t parts; /* cow_layout_parts */
     cli_graph graph;
     size_t head;     /* its root in the graph */
     size_t *version; /* roots of the versions, SIZE_MAX: damaged */

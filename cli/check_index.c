@@ -111,7 +111,7 @@ static bool source_of(hid_t dcpl, size_t i, char name[COW_MARKED_MAX])
 }
 
 /* What is wrong with the mappings of DCPL, or NULL. */
-static const char *look_at_mappings(hid_t dcpl, size_t mappings, const expected_view *e)
+static const char *look_at_mappings(const cli_check *check, hid_t dcpl, size_t mappings, const expected_view *e)
 {
     if (mappings != e->mappings)
         return wrong_count;
@@ -125,7 +125,7 @@ static const char *look_at_mappings(hid_t dcpl, size_t mappings, const expected_
         if (e->chunk != NULL && m->source == 0)
             snprintf(source, sizeof source, COW_PATH_RAW "/%llu", (unsigned long long)e->pool);
         else
-            cow_view_path(source, m->source);
+            cow_layout_view_path(source, check->parts, m->source);
         if (!source_of(dcpl, i, name))
             return wrong_source;
         if (e->root && i == 0)
@@ -180,7 +180,7 @@ static const char *look_at_composed(hid_t dcpl, size_t mappings, hid_t plan, uns
 }
 
 /* What is wrong with the view, or NULL. */
-static const char *look_at_view(hid_t view, const expected_view *e, hid_t type)
+static const char *look_at_view(const cli_check *check, hid_t view, const expected_view *e, hid_t type)
 {
     hid_t space = H5Dget_space(view), dcpl = H5Dget_create_plist(view), own = H5Dget_type(view);
     hsize_t extent[COW_MAX_RANK];
@@ -202,13 +202,13 @@ static const char *look_at_view(hid_t view, const expected_view *e, hid_t type)
             look_at_composed(dcpl, mappings, e->plan[1], e->rank) == NULL)
             bad = NULL;
     } else if (bad == NULL)
-        bad = look_at_mappings(dcpl, mappings, e);
+        bad = look_at_mappings(check, dcpl, mappings, e);
     cow_close(own, dcpl, space);
     return bad;
 }
 
 /* Does VIEW show that of NODE, and nothing else? */
-static bool shows_node(hid_t view, uint64_t node)
+static bool shows_node(const cli_check *check, hid_t view, uint64_t node)
 {
     char path[COW_PATH_MAX], name[COW_MARKED_MAX];
     hid_t dcpl = view < 0 ? H5I_INVALID_HID : H5Dget_create_plist(view);
@@ -219,7 +219,7 @@ static bool shows_node(hid_t view, uint64_t node)
 
     if (shows)
         cow_layout_unmark(name, &mark);
-    cow_view_path(path, node);
+    cow_layout_view_path(path, check->parts, node);
     shows = shows && strcmp(name, path) == 0;
     cow_close(dcpl);
     H5Eclear2(H5E_DEFAULT);
@@ -235,9 +235,9 @@ static bool shows_leaf(const cli_check *check, uint64_t offset, const cow_root *
 
     if (root->top == COW_NO_NODE || root->level > 0)
         return false;
-    cow_view_path(path, offset);
+    cow_layout_view_path(path, check->parts, offset);
     view = H5Dopen2(check->file->id, path, H5P_DEFAULT);
-    lone = !shows_node(view, root->top);
+    lone = !shows_node(check, view, root->top);
     cow_close(view);
     H5Eclear2(H5E_DEFAULT);
     return lone;
@@ -256,7 +256,7 @@ static bool has_right_mark(cli_check *check, uint64_t offset, const char *path, 
     check->marked = true;
     if (number == offset)
         return true;
-    cow_view_path(other, number);
+    cow_layout_view_path(other, check->parts, number);
     there = cli_check_address(check, other);
     return number < offset && (there == UINT64_MAX || there == cli_check_address(check, path));
 }
@@ -266,7 +266,7 @@ static void check_view(cli_check *check, uint64_t node, const expected_view *e, 
     char path[COW_PATH_MAX], text[512];
     const char *bad;
 
-    cow_view_path(path, node);
+    cow_layout_view_path(path, check->parts, node);
     hid_t view = H5Dopen2(check->file->id, path, H5P_DEFAULT);
     check->views++;
     if (view < 0) {
@@ -274,7 +274,7 @@ static void check_view(cli_check *check, uint64_t node, const expected_view *e, 
                     cli_reason(text, sizeof text));
         return;
     }
-    bad = look_at_view(view, e, type);
+    bad = look_at_view(check, view, e, type);
     if (bad == NULL && e->root && !has_right_mark(check, node, path, view))
         bad = "it says that it is that of another record";
     if (bad != NULL)
@@ -688,18 +688,18 @@ void cli_check_marked(cli_check *check, hid_t object, uint64_t address, uint64_t
     char view[COW_PATH_MAX];
     cow_root root;
 
-    cow_view_path(view, offset);
+    cow_layout_view_path(view, check->parts, offset);
     if (cli_check_address(check, view) == address || check->quiet)
         return;
     if (cow_root_read(check->log, offset, &root) == 0 && implausible(check, &root) == NULL) {
         tree t = {.check = check, .root = &root, .pool = &check->pools[root.pool], .lone = COW_NO_NODE};
         cow_mapping *mappings = cli_alloc(COW_TILE_CHUNKS, sizeof *mappings);
-        bool lone = root.top != COW_NO_NODE && root.level == 0 && !shows_node(object, root.top);
+        bool lone = root.top != COW_NO_NODE && root.level == 0 && !shows_node(check, object, root.top);
         const char *bad = NULL;
         expected_view e;
 
         cli_grid(&root, &t.grid);
-        if (expect_root(&t, lone, mappings, &e) && (bad = look_at_view(object, &e, t.pool->type)) != NULL)
+        if (expect_root(&t, lone, mappings, &e) && (bad = look_at_view(check, object, &e, t.pool->type)) != NULL)
             cli_damaged(check, CLI_BAD_VIEW, 0, offset, "the dataset '%s' does not show what the index says: %s", path,
                         bad);
         free(mappings);

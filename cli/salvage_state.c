@@ -284,11 +284,19 @@ static const char *const member_names[MEMBERS] = {
     NAME(COW_PATH_INDEX), NAME(COW_PATH_RAW),       NAME(COW_PATH_SLOTS),    NAME(COW_PATH_VIEWS),
     NAME(COW_PATH_HEADS), NAME(COW_PATH_VERSIONS),  NAME(COW_PATH_TAGS)};
 
+/* A group that may be the one of views, or of heads. */
+typedef struct view_group {
+    uint64_t address, links;
+    uint64_t highest; /* of its names, as hexadecimal numbers */
+    bool decimal;     /* all of them are decimal numbers: they may be the heads */
+    cow_map parts;    /* addresses of what it has by the name of a part */
+} view_group;
+
 typedef struct members {
     uint64_t address[MEMBERS], size[MEMBERS]; /* size 0: not found; of several the largest is taken */
-    uint64_t highest_view;                    /* of the names of the views, as hexadecimal numbers */
-    bool decimal_views;                       /* all these names are decimal numbers: they may be the heads */
     cow_map roots;                            /* addresses of snapshots: a version's tree is one of them */
+    view_group *views;
+    size_t count, room;
 } members;
 
 static void take(members *m, member which, uint64_t address, uint64_t size)
@@ -341,6 +349,7 @@ typedef struct look {
     members *m;
     uint64_t links, decimal, hexadecimal, trees, soft, slots, raw, views;
     uint64_t highest; /* name, as a hexadecimal number */
+    cow_map parts;    /* addresses of what has the name of a part */
 } look;
 
 /* A head object, as `removed` has them, shows heads/<id>; a view never does. */
@@ -356,6 +365,7 @@ static herr_t look_at_link(hid_t group, const char *name, const H5L_info2_t *inf
 {
     look *l = context;
     hid_t object, type, dcpl;
+    uint64_t first;
 
     l->links++;
     l->decimal += strspn(name, "0123456789") == strlen(name);
@@ -369,6 +379,10 @@ static herr_t look_at_link(hid_t group, const char *name, const H5L_info2_t *inf
         l->soft++;
     if (info->type != H5L_TYPE_HARD)
         return 0;
+    if (cow_layout_part_name(name, &first)) {
+        cli_map_put(&l->parts, cli_address(&info->u.token), 1);
+        return 0;
+    }
     l->trees += cow_map_at(&l->m->roots, cli_address(&info->u.token)) != NULL;
     if (l->slots + l->raw + l->views > 3) /* the rest will be the same */
         return 0;
@@ -411,18 +425,57 @@ static void look_at_group(members *m, hid_t group, uint64_t address)
         take(m, SLOTS, address, l.links);
     else if (l.raw > 0 && l.views == 0 && l.decimal == l.links)
         take(m, RAW, address, l.links);
-    else if (l.views > 0 && l.raw == 0 && l.hexadecimal == l.links) {
-        /* Each head has a view, and may have more. Views have the names of offsets, heads those of rows, which are smaller. */
-        if (l.links > m->size[VIEWS] || (l.links == m->size[VIEWS] && l.highest > m->highest_view)) {
-            if (m->decimal_views)
-                take(m, HEADS, m->address[VIEWS], m->size[VIEWS]);
-            m->size[VIEWS] = l.links;
-            m->address[VIEWS] = address;
-            m->highest_view = l.highest;
-            m->decimal_views = l.decimal == l.links;
-        } else if (l.decimal == l.links)
-            take(m, HEADS, address, l.links);
+    else if (l.raw == 0 && (l.views > 0 || l.parts.count > 0) && l.hexadecimal + l.parts.count == l.links) {
+        CLI_RESERVE(m->views, m->room, m->count, 1);
+        m->views[m->count++] = (view_group){address, l.links, l.highest, l.decimal == l.links, l.parts};
+        return;
     }
+    cow_map_free(&l.parts);
+}
+
+static bool is_view_group(const members *m, uint64_t address)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (m->views[i].address == address)
+            return true;
+    return false;
+}
+
+/* How many of its parts are groups of views. */
+static size_t parts_of(const members *m, const view_group *g)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->parts.capacity; i++)
+        n += g->parts.entry[i].used && is_view_group(m, g->parts.entry[i].key);
+    return n;
+}
+
+/* Which are the views, and which the heads? Each head has a view, and may have more; views have the names of offsets, heads those of rows, which are
+ * smaller. Parts are nobody's heads. */
+static void take_views(members *m)
+{
+    const view_group *views = NULL;
+    size_t most = 0;
+
+    for (size_t i = 0; i < m->count; i++) {
+        const view_group *g = &m->views[i];
+        const size_t parts = parts_of(m, g);
+
+        if ((g->parts.count > 0 && parts == 0) || (views != NULL && parts < most))
+            continue;
+        if (views == NULL || parts > most || g->links > views->links ||
+            (g->links == views->links && g->highest > views->highest)) {
+            views = g;
+            most = parts;
+        }
+    }
+    if (views == NULL)
+        return;
+    take(m, VIEWS, views->address, views->links);
+    for (size_t i = 0; i < m->count; i++)
+        if (&m->views[i] != views && m->views[i].decimal && cow_map_at(&views->parts, m->views[i].address) == NULL)
+            take(m, HEADS, m->views[i].address, m->views[i].links);
 }
 
 /* All objects, natively, below a root group that has nothing else. */
@@ -453,6 +506,7 @@ static int look_at_all(salvage *s, const uint64_t found[], size_t count, members
             free(rows);
         }
     }
+    take_views(m);
     return m->size[INDEX] > 0 || m->size[VERSIONS] > 0 ? 0 : -1;
 }
 
@@ -538,6 +592,9 @@ static int with_new_history(salvage *s, cow_choice_state state, char *why, size_
 done:
     cow_error_clear();
     cow_map_free(&m.roots);
+    for (size_t i = 0; i < m.count; i++)
+        cow_map_free(&m.views[i].parts);
+    free(m.views);
     free(found);
     if (status < 0) {
         snprintf(why, size, "the history cannot be found");

@@ -4,13 +4,9 @@
 #include "base/error.h"
 #include "base/ids.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define HEADS COW_PATH_HEADS "/"
-#define VIEWS COW_PATH_VIEWS "/"
 
 static char **text_of(cli_version *row, size_t i)
 {
@@ -610,20 +606,6 @@ int cli_snapshots_since(const cli_file *file, uint64_t version, cli_snapshot_row
     return status;
 }
 
-/* The whole of TEXT after PREFIX as a number. */
-static bool number_after(const char *text, const char *prefix, int base, uint64_t *number)
-{
-    size_t n = strlen(prefix);
-    char *end;
-
-    if (strncmp(text, prefix, n) != 0 || text[n] == '\0' ||
-        strspn(text + n, base == 10 ? "0123456789" : "0123456789abcdef") != strlen(text + n))
-        return false;
-    errno = 0;
-    *number = strtoull(text + n, &end, base);
-    return errno == 0 && *end == '\0';
-}
-
 int cli_source(hid_t dataset, uint64_t *number, bool *marked)
 {
     hid_t dcpl = H5Dget_create_plist(dataset);
@@ -644,9 +626,14 @@ int cli_source(hid_t dataset, uint64_t *number, bool *marked)
             else if ((size_t)n < sizeof name && (mark = cow_layout_unmark(name, number)))
                 kind = CLI_VIEW;
             else if ((size_t)n < sizeof name && mappings == 1)
-                kind = number_after(name, HEADS, 10, number)   ? CLI_HEAD
-                       : number_after(name, VIEWS, 16, number) ? CLI_VIEW
-                                                               : CLI_NATIVE;
+                switch (cow_layout_source(name, number)) {
+                case 1:
+                    kind = CLI_HEAD;
+                    break;
+                case 2:
+                    kind = CLI_VIEW;
+                    break;
+                }
         }
     }
     if (marked != NULL)

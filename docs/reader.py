@@ -24,8 +24,9 @@ from xxh3 import word, xxh3
 TOP = "/_versioned_data"
 UNLIMITED = MASK = 2**64 - 1
 LEAF, INNER, ROOT, COMPOSED = 1, 2, 3, 4
-FORMATS = (1, 2, 3, 4, 5)
+FORMATS = range(1, 7)
 MARK = re.compile(TOP + r"((?:/\.?)+)/(?:raw|views)/")  # the number of a root record: a binary digit for each slash
+PART = re.compile(TOP + "/views/p([0-9a-f]+)")
 PIECES = 64  # of a chunk, at most
 FORGOTTEN = 2  # `open` of a version whose tree is gone
 Root = namedtuple("Root", "dataset pool extent maximum chunk level top chunks")
@@ -143,7 +144,7 @@ class History:
     def __init__(self, name):
         self.file = h5py.File(name, "r")
         if TOP not in self.file or self.file[TOP].attrs.get("format") not in FORMATS:
-            raise ValueError(f"{name} has no history of format 1 to 5")
+            raise ValueError(f"{name} has no history of format 1 to 6")
         self.log = self.file[TOP + "/index"][()].tobytes()
         check(self.log == b"" or self.log[:16] == b"h5cowidx" + bytes([1, 0, 0, 0, 0, 0, 0, 0]), "not an index log")
 
@@ -321,6 +322,8 @@ class History:
             return None
         if group == TOP + "/views":
             return int(name, 16)
+        if part := PART.fullmatch(group):  # a part of them, which has 16384 bytes of the index
+            return int(part[1], 16) * 16384 + int(name, 16)
         return int(self.file[TOP + "/datasets"][int(name)]["root"]) if group == TOP + "/heads" else None
 
     def read(self, version, path):

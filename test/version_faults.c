@@ -1,5 +1,6 @@
 /* Each step of making a version is made to fail once: version_faults [--all] [--most N] [--seed S] [--round N] [--step N]
  *                                                                    [--class CLASS] [--command H5COW] [--table] [--large]
+ *                                                                    [--parts]
  *
  * A program makes objects of every kind and commits four times: it creates the file, opens and changes everything, changes
  * again and flushes, deletes and changes and closes, which amends what was flushed. Whatever the connector asks of HDF5, or
@@ -12,7 +13,7 @@
  *   - the newest version is the head's, or lists what it lacks; or none was made, and that is listed. Older ones are as they
  *     were. h5cow verify finds no damage
  *   - the next commit makes a version that is complete.
- * With --large, what is made and changed are members of a large group, whose versions are copied.
+ * With --large, what is made and changed are members of a large group, whose versions are copied. With --parts, most views of the file are in parts.
  * Where a step may fail the commit (undoing, which needs a second failure) is no step here.
  */
 #include "die.h"
@@ -322,6 +323,30 @@ static void texts(hid_t d, int value, int n)
     H5Tclose(type);
 }
 
+static bool parts;
+#define STRIPED 50 /* versions, before those of the program */
+
+/* Its index gets so long that views are in parts from then on (docs/format.md). */
+static hid_t make_striped(const char *name, hid_t fapl, hid_t file)
+{
+    int values[256 * 8];
+    const hsize_t many = sizeof values / sizeof *values, chunk = 8;
+    hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), d;
+
+    H5Pset_chunk(dcpl, 1, &chunk);
+    H5Dclose(dataset(file, "striped", H5T_NATIVE_INT, 1, &many, NULL, dcpl));
+    H5Pclose(dcpl);
+    for (size_t version = 0; version < STRIPED; version++) {
+        for (size_t i = 0; i < many; i++)
+            values[i] = (int)((i / 8 * (i / 8) + version * (i / 8)) % 61);
+        d = ID(H5Dopen2(file, "striped", H5P_DEFAULT));
+        must(H5Dwrite(d, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+        must(H5Dclose(d) >= 0 && H5Fclose(file) >= 0);
+        file = ID(H5Fopen(name, H5F_ACC_RDWR, fapl));
+    }
+    return file;
+}
+
 static void make_all(hid_t file)
 {
     const hsize_t flat[2] = {40, 50}, grows[2] = {H5S_UNLIMITED, 50}, chunk[2] = {8, 25}, many = 6000, few = 20;
@@ -508,6 +533,8 @@ static void program(const char *name, hid_t fapl, int last, int class, unsigned 
 {
     hid_t file = ID(H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl));
 
+    if (parts)
+        file = make_striped(name, fapl, file);
     (large ? make_large : make_all)(file);
     for (int round = 0;; round++) {
         if (round == last)
@@ -618,13 +645,15 @@ enum { COMPLETE, INCOMPLETE, ABSENT, WRONG };
 
 static int look(int round)
 {
-    const hsize_t expected = round == 0 ? 1 : round == 1 ? 2 : 3;
+    const hsize_t before = parts ? STRIPED : 0, expected = before + (round == 0 ? 1 : round == 1 ? 2 : 3);
+    char first[64];
     hsize_t versions;
     unsigned lacking, to_come;
     bool good = same("the head, natively", REACHED_VERSION, TWIN, FILE_NAME, plain, "/all") &&
                 same("the head", REACHED_HEAD, TWIN, FILE_NAME, cow, "/") && verified();
     int answer;
 
+    snprintf(first, sizeof first, FILE_NAME "@%llu", (unsigned long long)before + 1);
     count_lacks(&versions, &lacking, &to_come);
     answer = to_come > 0 ? ABSENT : lacking > 0 ? INCOMPLETE : COMPLETE;
     if (answer != ABSENT && versions != expected) {
@@ -634,7 +663,7 @@ static int look(int round)
     if (answer == COMPLETE)
         good = good && same("the newest version", REACHED_AT, TWIN, FILE_NAME "@~0", cow, "/");
     if (round > 0)
-        good = good && same("the first version", REACHED_AT, TWIN ".0", FILE_NAME "@1", cow, "/");
+        good = good && same("the first version", REACHED_AT, TWIN ".0", first, cow, "/");
     next(FILE_NAME, cow);
     count_lacks(&versions, &lacking, &to_come);
     if (lacking > 0 || to_come > 0) {
@@ -773,8 +802,8 @@ static void tell_results(const totals *all, bool everything)
         "\"result\": \"%u of %u steps: the version was complete after %u, lacked something and said so after %u, "
         "was not made and that was said after %u; %u heads or versions wrong; the next commit was complete after "
         "each\", \"command\": \"build/release/test/version_faults%s%s\"}\n",
-        large ? "a large group, copied for its versions" : "objects of every kind", all->runs, all->steps, all->outcome[COMPLETE], all->outcome[INCOMPLETE], all->outcome[ABSENT], all->wrong,
-        large ? " --large" : "", everything ? " --all" : "");
+        large ? "a large group, copied for its versions" : parts ? "objects of every kind, their views in parts" : "objects of every kind", all->runs, all->steps, all->outcome[COMPLETE], all->outcome[INCOMPLETE], all->outcome[ABSENT], all->wrong,
+        large ? " --large" : parts ? " --parts" : "", everything ? " --all" : "");
     fclose(out);
 }
 
@@ -795,6 +824,8 @@ int main(int argc, char **argv)
             table = true;
         else if (strcmp(argv[i], "--large") == 0)
             large = true;
+        else if (strcmp(argv[i], "--parts") == 0)
+            parts = true;
         else if (strcmp(argv[i], "--round") == 0)
             only = atoi(value), i++;
         else if (strcmp(argv[i], "--most") == 0)
@@ -808,9 +839,11 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--command") == 0)
             command = value, i++;
     }
-    if (large) { /* both may run at a time */
+    if (large || parts) { /* all may run at a time */
+        const char *folder = large ? "version_faults_large" : "version_faults_parts";
+
         command = need(realpath(command, NULL));
-        must((mkdir("version_faults_large", 0777) == 0 || errno == EEXIST) && chdir("version_faults_large") == 0);
+        must((mkdir(folder, 0777) == 0 || errno == EEXIST) && chdir(folder) == 0);
     }
     printf("seed %u\n", seed);
     unsigned random = seed;

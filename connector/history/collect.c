@@ -152,16 +152,29 @@ static int collect_slots(collecting *c)
 
 /* ---- views ---- */
 
+/* The members of a group of views, whose path is GROUP. Parts are noted, and the views of records that nothing needs. */
+typedef struct listing {
+    collecting *c;
+    const char *group;
+    cow_map parts;
+} listing;
+
 static int note_view(void *context, const char *name, const H5L_info2_t *info)
 {
-    collecting *c = context;
-    char path[COW_PATH_MAX], *end;
-    uint64_t offset = strtoull(name, &end, 16);
+    listing *l = context;
+    collecting *c = l->c;
+    char path[COW_PATH_MAX], its[COW_PATH_MAX];
+    uint64_t offset;
 
     (void)info;
-    cow_view_path(path, offset);
-    if (end == name || *end != '\0' || strcmp(path + strlen(COW_PATH_VIEWS "/"), name) != 0 ||
-        cow_reach_record(c->reach, offset))
+    if (cow_layout_part_name(name, &offset))
+        return cow_map_put(&l->parts, offset, 1);
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", l->group, name) >= sizeof path ||
+        cow_layout_source(path, &offset) != 2)
+        return 0;
+    if (cow_views_path(c->file, its, offset) < 0)
+        return -1;
+    if (strcmp(path, its) != 0 || cow_reach_record(c->reach, offset))
         return 0;
     if (COW_RESERVE(c->view, c->view_room, c->views, 1) < 0)
         return no_memory(c);
@@ -169,23 +182,37 @@ static int note_view(void *context, const char *name, const H5L_info2_t *info)
     return 0;
 }
 
-static int collect_views(collecting *c)
+static int list_views(listing *l, const char *group)
 {
-    char path[COW_PATH_MAX];
     cow_loc views;
     int status;
 
-    if (cow_layout_hard(c->file->loc, COW_PATH_VIEWS) < 0 || cow_native_open(c->file->loc, COW_PATH_VIEWS, &views) < 0)
+    l->group = group;
+    if (cow_layout_hard(l->c->file->loc, group) < 0 || cow_native_open(l->c->file->loc, group, &views) < 0)
         return -1;
-    status = cow_native_links(views, COW_LINKS_ANY, note_view, c);
-    if (cow_native_close(views) < 0 || status < 0)
-        return -1;
-    for (size_t i = 0; i < c->views; i++) {
-        cow_view_path(path, c->view[i]);
-        if (cow_native_link_delete(c->file->loc, path) < 0)
-            return -1;
+    status = views.type == H5I_GROUP ? cow_native_links(views, COW_LINKS_ANY, note_view, l)
+                                     : cow_error(COW_CORRUPT, "'%s' is no group; try: h5cow verify", group);
+    return cow_native_close(views) < 0 ? -1 : status;
+}
+
+static int collect_views(collecting *c)
+{
+    listing l = {.c = c}, part = {.c = c};
+    char path[COW_PATH_MAX];
+    int status = list_views(&l, COW_PATH_VIEWS);
+
+    for (size_t i = 0; status == 0 && i < l.parts.capacity; i++) {
+        if (!l.parts.entry[i].used)
+            continue;
+        cow_layout_part_path(path, l.parts.entry[i].key);
+        status = list_views(&part, path);
     }
-    return 0;
+    cow_map_free(&l.parts);
+    cow_map_free(&part.parts);
+    for (size_t i = 0; status == 0 && i < c->views; i++)
+        if (cow_views_path(c->file, path, c->view[i]) < 0 || cow_native_link_delete(c->file->loc, path) < 0)
+            status = -1;
+    return status;
 }
 
 /* A dataset that was made and deleted in one transaction, where a copy had given it a root: nobody names its head. */

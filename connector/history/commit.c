@@ -95,7 +95,7 @@ static int node_written(void *context, const cow_node *node)
     return cow_superseded_note(w->file, w->dataset->id, node->level, node->origin, w->view.grid->rank, node->offset);
 }
 
-int cow_root_show(cow_file *file, const cow_view_context *context, uint64_t offset, const cow_root *root,
+int cow_root_show(cow_file *file, cow_view_context *context, uint64_t offset, const cow_root *root,
                   cow_node *leaf, hid_t dcpl)
 {
     const bool lone = root->level == 0 && root->top != COW_NO_NODE;
@@ -170,14 +170,24 @@ static cow_virtual *open_virtual(const cow_dataset *dataset)
                             dataset->array.heap);
 }
 
-int cow_dataset_views(const cow_dataset *dataset, cow_loc views, cow_view_context *context)
+static int open_views(void *file, uint64_t offset, cow_loc *group)
+{
+    return cow_views_open(file, offset, group);
+}
+
+int cow_dataset_views(const cow_dataset *dataset, cow_view_context *context)
 {
     const cow_array *array = &dataset->array;
-    hid_t dcpl = fill_properties(dataset);
+    const uint64_t *parts = cow_views_parts(dataset->file);
+    hid_t dcpl = parts == NULL ? H5I_INVALID_HID : fill_properties(dataset);
 
+    if (parts == NULL)
+        return -1;
     if (dcpl < 0)
         return cow_error_native("%s: cannot describe the views", array->label);
-    *context = (cow_view_context){.views = views,
+    *context = (cow_view_context){.open = open_views,
+                                  .file = dataset->file,
+                                  .parts = parts,
                                   .grid = &array->grid,
                                   .type = cow_array_type(array),
                                   .fill_dcpl = dcpl,
@@ -223,8 +233,8 @@ int cow_head_lead(cow_file *file, uint64_t id, uint64_t root)
     char head[COW_PATH_MAX], view[COW_PATH_MAX];
     cow_loc views, heads;
 
-    cow_view_path(view, root);
-    return cow_folder_open(file, COW_FOLDER_VIEWS, &views) < 0 || unlink_head(file, id, &heads, head) < 0
+    return cow_views_path(file, view, root) < 0 || cow_views_open(file, root, &views) < 0 ||
+                   unlink_head(file, id, &heads, head) < 0
                ? -1
                : cow_native_link_hard(views, cow_folder_name(view), heads, cow_folder_name(head));
 }
@@ -258,14 +268,13 @@ static int commit_dataset(cow_dataset *dataset)
     written_nodes w = {.file = file, .dataset = dataset, .leaf.offset = COW_NO_NODE};
     cow_root root = {.dataset = dataset->id, .pool = dataset->row.pool, .rank = array->grid.rank};
     uint64_t offset;
-    cow_loc views;
     int status = -1;
 
     if (dataset->root != COW_NO_NODE && !array->extent_changed && !cow_index_changed(array->index)) {
         array->written = array->refused;
         return 0;
     }
-    if (cow_folder_open(file, COW_FOLDER_VIEWS, &views) < 0 || cow_dataset_views(dataset, views, &w.view) < 0)
+    if (cow_dataset_views(dataset, &w.view) < 0)
         return -1;
     memcpy(root.extent, array->extent, sizeof root.extent);
     memcpy(root.maximum, array->maximum, sizeof root.maximum);
@@ -343,8 +352,8 @@ static int drop_dead(cow_dataset *dataset)
         if (cow_index_trim(array->index, nothing, drop_slot, array) < 0 ||
             (rooted && cow_head_end(dataset->file, dataset->id) < 0))
             return -1;
-        cow_view_path(view, dataset->root);
-        if (rooted && cow_native_link_delete(dataset->file->loc, view) < 0)
+        if (rooted && (cow_views_path(dataset->file, view, dataset->root) < 0 ||
+                       cow_native_link_delete(dataset->file->loc, view) < 0))
             cow_error_clear(); /* it does no harm */
     }
     dataset->dead = true;

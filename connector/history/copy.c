@@ -189,46 +189,26 @@ static int note_made(const copied *o, uint64_t address)
 
 /* ---- datasets ---- */
 
-static const char *last_name(const char *path)
-{
-    return strrchr(path, '/') + 1;
-}
-
-/* The groups of views and heads, open while a copy goes on: a path would be followed again and again. */
-static int open_groups(cow_copying *c)
-{
-    if (c->views.object == NULL)
-        c->views = (cow_loc){cow_native_group_open(c->to->loc, COW_PATH_VIEWS), H5I_GROUP};
-    if (c->heads.object == NULL)
-        c->heads = (cow_loc){cow_native_group_open(c->to->loc, COW_PATH_HEADS), H5I_GROUP};
-    return c->views.object == NULL || c->heads.object == NULL ? -1 : 0;
-}
-
-static void close_groups(cow_copying *c)
-{
-    if (c->views.object != NULL && cow_native_close(c->views) < 0)
-        cow_error_clear();
-    if (c->heads.object != NULL && cow_native_close(c->heads) < 0)
-        cow_error_clear();
-}
-
 /* VIEW, of the root record ROOT at OFFSET, shows what that of the source's record shows, so it is another link to that one;
  * where that one is missing, it is made. */
-static int share_view(const cow_copying *c, const cow_dataset *source, uint64_t offset, const cow_root *root,
-                      const char *view)
+static int share_view(cow_file *file, const cow_dataset *source, uint64_t offset, const cow_root *root)
 {
     cow_node leaf = {.offset = COW_NO_NODE};
     cow_view_context context;
-    char from[COW_PATH_MAX];
+    const uint64_t record[] = {source->root, offset};
+    char path[2][COW_PATH_MAX];
+    cow_loc views[2];
     int status;
 
-    cow_view_path(from, source->root);
-    if (cow_native_link_hard(c->views, last_name(from), c->views, last_name(view)) == 0)
+    for (int i = 0; i < 2; i++)
+        if (cow_views_open(file, record[i], &views[i]) < 0 || cow_views_path(file, path[i], record[i]) < 0)
+            return -1;
+    if (cow_native_link_hard(views[0], cow_folder_name(path[0]), views[1], cow_folder_name(path[1])) == 0)
         return 0;
     cow_error_clear();
-    if (cow_dataset_views(source, c->views, &context) < 0)
+    if (cow_dataset_views(source, &context) < 0)
         return -1;
-    status = cow_root_show(c->to, &context, offset, root, &leaf, H5I_INVALID_HID);
+    status = cow_root_show(file, &context, offset, root, &leaf, H5I_INVALID_HID);
     if (status >= 0 && cow_view_link(&context) < 0)
         status = -1;
     cow_view_end(&context);
@@ -253,14 +233,14 @@ static int share(copied *o, cow_dataset *source, cow_layout_dataset_row *made)
     cow_layout_dataset_row row = source->row;
     cow_root root;
     uint64_t id = cow_datasets_rows(file), offset;
-    char head[COW_PATH_MAX], view[COW_PATH_MAX];
+    char head[COW_PATH_MAX];
     hid_t type = shared_type(o, source);
     H5O_info2_t info;
     int status = -1;
 
     cow_head_path(head, id);
     /* rows of slots that are sealed below must be in the table: of those that are given out again, too */
-    if (type < 0 || cow_pool_flush(array->pool) < 0 || open_groups(o->c) < 0 ||
+    if (type < 0 || cow_pool_flush(array->pool) < 0 ||
         (o->to.object = cow_view_whole(o->c->target, NULL, type, array->grid.rank, array->extent, array->maximum,
                                        source->dcpl, head)) == NULL ||
         cow_native_info(o->to, NULL, H5O_INFO_BASIC, &info) < 0 || cow_root_read(file->index, source->root, &root) < 0)
@@ -268,11 +248,9 @@ static int share(copied *o, cow_dataset *source, cow_layout_dataset_row *made)
     root.dataset = id;
     if (cow_root_append(file->index, &root, &offset) < 0)
         goto done;
-    cow_view_path(view, offset);
     row.head = cow_address(&info.token);
     row.root = offset;
-    if (share_view(o->c, source, offset, &root, view) < 0 ||
-        cow_native_link_hard(o->c->views, last_name(view), o->c->heads, last_name(head)) < 0 ||
+    if (share_view(file, source, offset, &root) < 0 || cow_head_lead(file, id, offset) < 0 ||
         cow_datasets_add_row(file, &row) < 0)
         goto done;
     /* both datasets now name the same slots and nodes: neither may be written again or lose its view */
@@ -740,7 +718,6 @@ done:
         status = -1;
     if (wider > 0)
         cow_native_metadata_cache_restore(to_file->native, &cache);
-    close_groups(&c);
     forget_files(&c);
     cow_copy_forget_types(&c);
     cow_map_free(&c.unlinked);

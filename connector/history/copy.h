@@ -35,7 +35,6 @@ typedef struct cow_copying {
     bool raised; /* objects are made for no older version than V18; `low` is the target's own */
     H5F_libver_t low;
     cow_copied_file *files;
-    cow_loc views, heads; /* groups below /_versioned_data; NULL: not needed yet */
     cow_map unlinked;     /* what has no link yet: unlinked.c */
     cow_merging merging;
     char (*along)[40]; /* names in the root of what was copied because references lead to it */

@@ -627,22 +627,9 @@ int cow_dataset_is_view(void *native)
 /* What the source of the first of so many mappings says: as cow_dataset_source. */
 static int kind_of(char name[COW_MARKED_MAX], uint64_t mappings, uint64_t *number)
 {
-    static const char heads[] = COW_PATH_HEADS "/", views[] = COW_PATH_VIEWS "/";
-    const char *digits;
-    char *end;
-    int kind = 2;
-
     if (cow_layout_unmark(name, number))
-        return kind;
-    if (mappings != 1)
-        return 0;
-    if (strncmp(name, heads, sizeof heads - 1) == 0)
-        kind = 1;
-    else if (strncmp(name, views, sizeof views - 1) != 0)
-        return 0;
-    digits = name + (kind == 1 ? sizeof heads : sizeof views) - 1;
-    *number = strtoull(digits, &end, kind == 1 ? 10 : 16);
-    return end == digits || *end != '\0' ? 0 : kind;
+        return 2;
+    return mappings == 1 ? cow_layout_source(name, number) : 0;
 }
 
 int cow_dataset_source(hid_t dcpl, uint64_t *number)

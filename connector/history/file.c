@@ -98,6 +98,7 @@ static void shut(cow_file *file)
     cow_pools_close(file);
     cow_snapshots_close(file);
     cow_space_close(file);
+    cow_views_close(file);
     cow_folders_close(file);
     cow_copied_close(file);
     cow_told_close(file);
@@ -145,6 +146,7 @@ static void free_state(cow_file *file)
     cow_stowed_free(file->stowed);
     cow_space_free(file->space);
     cow_folders_free(file->folders);
+    cow_views_free(file->views);
     cow_copied_free(file->copied);
     cow_told_free(file->told);
     cow_refused_free(file->refused);
@@ -188,14 +190,15 @@ static int make_parts(cow_file *file, bool writable)
     file->sums = cow_sums_new();
     file->space = cow_space_new();
     file->folders = cow_folders_new();
+    file->views = cow_views_new();
     file->copied = cow_copied_new();
     file->told = cow_told_new();
     return file->state == NULL || file->changes == NULL || file->snapshots == NULL || file->datasets == NULL ||
                    file->pools == NULL || file->next_version == NULL || file->incomplete == NULL ||
                    file->absolute == NULL || file->superseded == NULL || file->bare == NULL || file->stowed == NULL ||
                    file->refused == NULL || file->counts == NULL || file->own == NULL || file->sums == NULL ||
-                   file->space == NULL || file->folders == NULL || file->copied == NULL ||
-                   file->told == NULL
+                   file->space == NULL || file->folders == NULL || file->views == NULL ||
+                   file->copied == NULL || file->told == NULL
                ? -1
                : 0;
 }
@@ -219,7 +222,7 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
                           name);
                 return NULL;
             }
-            if (writable && file->laid_out && cow_file_open_all(file) < 0)
+            if (writable && file->laid_out && (cow_file_open_all(file) < 0 || cow_views_parts(file) == NULL))
                 return NULL;
             if (writable)
                 cow_file_allow_writing(file);

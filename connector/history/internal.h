@@ -50,6 +50,7 @@
 #include "history/copied.h"
 #include "history/datasets.h"
 #include "history/folders.h"
+#include "history/views.h"
 #include "history/head.h"
 #include "history/history.h"
 #include "history/incomplete.h"
@@ -117,6 +118,7 @@ struct cow_file {
     cow_version_objects *version_objects;
     cow_space *space;
     cow_folders *folders;
+    cow_views *views;
     cow_copied *copied;
     cow_told *told;
 };
@@ -207,11 +209,11 @@ int cow_file_commit_history(cow_file *file);
 int cow_commit_datasets(cow_file *file);
 /* What HDF5 holds in memory, into the file. A chunk that a filter does not take is told at the next call of the program. */
 int cow_file_flush_native(cow_file *file);
-/* What all views of a dataset share, in the group VIEWS; cow_view_end closes it. */
-int cow_dataset_views(const cow_dataset *dataset, cow_loc views, cow_view_context *context);
+/* What all views of a dataset share; cow_view_end closes it. */
+int cow_dataset_views(const cow_dataset *dataset, cow_view_context *context);
 /* Make the view of the root record ROOT at OFFSET. LEAF: room for its top node, and that node where its offset says so. DCPL, and what
  * is returned: cow_view_root. */
-int cow_root_show(cow_file *file, const cow_view_context *context, uint64_t offset, const cow_root *root,
+int cow_root_show(cow_file *file, cow_view_context *context, uint64_t offset, const cow_root *root,
                   cow_node *leaf, hid_t dcpl);
 
 /* attempt.c */

@@ -1364,7 +1364,8 @@ static int show(cow_walk *walk, const cow_shown *shown, cow_loc *made)
     char source[COW_PATH_MAX];
 
     made->type = H5I_DATASET;
-    cow_view_path(source, shown->root);
+    if (cow_views_path(walk->file, source, shown->root) < 0)
+        return -1;
     made->object = cow_view_whole(walk->file->loc, NULL, shown->type, shown->rank, shown->extent, shown->maximum,
                                   shown->dcpl, source);
     return made->object == NULL ? -1 : 0;
@@ -1508,8 +1509,8 @@ static int link_view(cow_walk *walk, place *p, const char *name, uint64_t addres
     char view[COW_PATH_MAX];
     cow_loc views;
 
-    cow_view_path(view, root);
-    return cow_folder_open(walk->file, COW_FOLDER_VIEWS, &views) < 0 || attributes_good(walk, address, path) < 0 ||
+    return cow_views_path(walk->file, view, root) < 0 || cow_views_open(walk->file, root, &views) < 0 ||
+                   attributes_good(walk, address, path) < 0 ||
                    (head != NULL && copy_comment(walk, *head, address, path, views, cow_folder_name(view)) < 0) ||
                    note_built(walk, address, views, cow_folder_name(view)) < 0 ||
                    note_sums(walk, address, none, root) < 0

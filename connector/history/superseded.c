@@ -68,8 +68,7 @@ void cow_superseded_remove(cow_file *file)
     for (size_t i = 0; i < offsets->capacity; i++) {
         if (!offsets->entry[i].used)
             continue;
-        cow_view_path(path, offsets->entry[i].key);
-        if (cow_native_link_delete(file->loc, path) < 0)
+        if (cow_views_path(file, path, offsets->entry[i].key) < 0 || cow_native_link_delete(file->loc, path) < 0)
             cow_error_clear();
     }
     cow_map_free(offsets);

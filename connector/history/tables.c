@@ -20,7 +20,8 @@ int cow_file_open_tables(cow_file *file)
     if (cow_file_writable(file))
         cow_folders_shorten(file);
     if (cow_datasets_open(file) < 0 || cow_file_open_table(file, COW_TABLE_INDEX, &file->index) < 0 ||
-        (cow_file_writable(file) && (cow_file_open_all(file) < 0 || cow_space_open(file) < 0)))
+        (cow_file_writable(file) &&
+         (cow_file_open_all(file) < 0 || cow_space_open(file) < 0 || cow_views_parts(file) == NULL)))
         return -1;
     file->laid_out = true;
     return 0;

@@ -337,6 +337,85 @@ bool cow_layout_unmark(char path[COW_MARKED_MAX], uint64_t *root)
     return true;
 }
 
+/* ---- views ---- */
+
+int cow_layout_parts(cow_loc file, uint64_t *parts)
+{
+    int found = cow_layout_number(file, COW_PARTS, H5T_STD_U64LE, parts);
+
+    if (found < 0)
+        return -1;
+    if (found == 0)
+        *parts = COW_NO_PARTS;
+    else if (*parts % COW_VIEWS_PART != 0)
+        return cow_error(COW_CORRUPT, "the attribute '%s' is %llu, which is not where a part begins; try: h5cow verify",
+                         COW_PARTS, (unsigned long long)*parts);
+    return 0;
+}
+
+void cow_layout_part_path(char path[COW_PATH_MAX], uint64_t offset)
+{
+    snprintf(path, COW_PATH_MAX, COW_PATH_VIEWS "/p%llx", (unsigned long long)(offset / COW_VIEWS_PART));
+}
+
+void cow_layout_view_path(char path[COW_PATH_MAX], uint64_t parts, uint64_t offset)
+{
+    if (offset < parts)
+        snprintf(path, COW_PATH_MAX, COW_PATH_VIEWS "/%llx", (unsigned long long)offset);
+    else
+        snprintf(path, COW_PATH_MAX, COW_PATH_VIEWS "/p%llx/%llx", (unsigned long long)(offset / COW_VIEWS_PART),
+                 (unsigned long long)(offset % COW_VIEWS_PART));
+}
+
+/* All of the LENGTH digits at TEXT, as this program writes them. */
+static bool read_number(const char *text, size_t length, unsigned base, uint64_t *number)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    *number = 0;
+    for (size_t i = 0; i < length; i++) {
+        const char *digit = text[i] == '\0' ? NULL : memchr(digits, text[i], base);
+
+        if (digit == NULL || __builtin_mul_overflow(*number, base, number) ||
+            __builtin_add_overflow(*number, (uint64_t)(digit - digits), number))
+            return false;
+    }
+    return length == 1 || (length > 1 && text[0] != '0');
+}
+
+static bool read_part(const char *name, size_t length, uint64_t *offset)
+{
+    return length > 1 && name[0] == 'p' && read_number(name + 1, length - 1, 16, offset) &&
+           !__builtin_mul_overflow(*offset, COW_VIEWS_PART, offset);
+}
+
+bool cow_layout_part_name(const char *name, uint64_t *offset)
+{
+    return read_part(name, strlen(name), offset);
+}
+
+int cow_layout_source(const char *path, uint64_t *number)
+{
+    static const char heads[] = COW_PATH_HEADS "/", views[] = COW_PATH_VIEWS "/";
+    uint64_t part = 0;
+    const char *name;
+
+    if (strncmp(path, heads, sizeof heads - 1) == 0) {
+        name = path + sizeof heads - 1;
+        return read_number(name, strlen(name), 10, number);
+    }
+    if (strncmp(path, views, sizeof views - 1) != 0)
+        return 0;
+    path += sizeof views - 1;
+    if ((name = strchr(path, '/')) == NULL)
+        return read_number(path, strlen(path), 16, number) ? 2 : 0;
+    if (!read_part(path, (size_t)(name - path), &part) || !read_number(name + 1, strlen(name + 1), 16, number) ||
+        *number >= COW_VIEWS_PART)
+        return 0;
+    *number += part;
+    return 2;
+}
+
 /* ---- tables ---- */
 
 void cow_layout_raw_path(char path[COW_PATH_MAX], uint32_t pool)

@@ -27,13 +27,14 @@
 /* The newest format. A file has the lowest number that tells what is in it, so that older h5cows go on reading it as long as they
  * can: 1; COW_FORMAT_PIECES from its first composed chunk on; COW_FORMAT_LONE_LEAF from the first leaf on that has no view;
  * COW_FORMAT_MARKED from the first view of a root on that is marked, so that it can be a snapshot as well; COW_FORMAT_COPIED from the first
- * group on whose links HDF5 has not counted. */
-#define COW_FORMAT           5
+ * group on whose links HDF5 has not counted; COW_FORMAT_PARTS from the first views on that have a group of their own. */
+#define COW_FORMAT           6
 #define COW_FORMAT_FIRST     1
 #define COW_FORMAT_PIECES    2
 #define COW_FORMAT_LONE_LEAF 3
 #define COW_FORMAT_MARKED    4
 #define COW_FORMAT_COPIED    5
+#define COW_FORMAT_PARTS     6
 
 #define COW_PATH_VERSIONS COW_ROOT "/versions"
 #define COW_PATH_TAGS     COW_ROOT "/tags"
@@ -67,12 +68,30 @@
 #define COW_FORMAT_NAME "format"
 #define COW_ABSOLUTE    "absolute_links"
 #define COW_SPACES      "shared_dataspaces"
+#define COW_PARTS       "views_in_parts"
 
 /* 1: there is an attribute NAME, of whatever kind. */
 int cow_layout_has(cow_loc file, const char *name);
 /* 1: the attribute NAME is one value of TYPE, as the format says, and is in *VALUE; 0: there is no such attribute, or no
  * group /_versioned_data of ours at all; -1: it is something else. */
 int cow_layout_number(cow_loc file, const char *name, hid_t type, void *value);
+
+/* ---- views ---- */
+
+/* The views of records from the offset PARTS on (COW_NO_PARTS: of none) are in parts: a group for so many bytes of the index. HDF5 keeps the names of a
+ * group in blocks, which grow with it, and goes through all bytes of one to add a name. */
+#define COW_VIEWS_PART ((uint64_t)1 << 14)
+#define COW_NO_PARTS   UINT64_MAX
+
+/* From which offset on the views of FILE are in parts. */
+int cow_layout_parts(cow_loc file, uint64_t *parts);
+void cow_layout_view_path(char path[COW_PATH_MAX], uint64_t parts, uint64_t offset);
+/* The group of the part that has it. */
+void cow_layout_part_path(char path[COW_PATH_MAX], uint64_t offset);
+/* NAME, in the group COW_PATH_VIEWS, is that of the part which begins at the record *OFFSET. */
+bool cow_layout_part_name(const char *name, uint64_t *offset);
+/* PATH is COW_PATH_HEADS/<id>: 1; that of the view of a record: 2; else 0. */
+int cow_layout_source(const char *path, uint64_t *number);
 
 /* ---- tables ---- */
 

@@ -181,7 +181,7 @@ const cow_still *cow_layout_still_bytes(const cow_layout_still *still)
 typedef struct number {
     const char *name;
     unsigned size; /* bytes */
-    uint32_t value;
+    uint64_t value;
     bool found;
 } number;
 
@@ -200,7 +200,7 @@ static int look_for_number(void *context, const uint8_t *message, size_t prefix,
         cow_get16(body + 6) != sizeof scalar || memcmp(p, n->name, name) != 0 ||
         memcmp(p + name, type, sizeof type) != 0 || memcmp(p + name + sizeof type, scalar, sizeof scalar) != 0)
         return 1;
-    n->value = (uint32_t)cow_get_bytes(body + all - n->size, n->size);
+    n->value = cow_get_bytes(body + all - n->size, n->size);
     n->found = true;
     return 1;
 }
@@ -222,16 +222,17 @@ bool cow_layout_still_format(const cow_layout_still *still, uint32_t *format)
 
     if (n.value == 0 && !find_number(still, &n))
         n.value = 0;
-    *format = n.value;
+    *format = (uint32_t)n.value;
     return n.value != 0;
 }
 
-bool cow_layout_still_byte(const cow_layout_still *still, const char *name, uint8_t *value)
+bool cow_layout_still_number(const cow_layout_still *still, const char *name, unsigned size, uint64_t *value)
 {
-    number n = {.name = name, .size = 1};
+    number n = {.name = name, .size = size};
     const bool found = still != NULL && find_number(still, &n);
 
-    *value = (uint8_t)n.value;
+    if (found)
+        *value = n.value;
     return found;
 }
 

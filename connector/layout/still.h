@@ -23,8 +23,8 @@ const cow_still *cow_layout_still_bytes(const cow_layout_still *still);
 bool cow_layout_still_shares(cow_layout_still *still);
 /* What the attribute `format` says. false: ask HDF5. */
 bool cow_layout_still_format(const cow_layout_still *still, uint32_t *format);
-/* What the attribute NAME, a byte, was when the file was opened. false: ask HDF5, also where there is none, or STILL is NULL. */
-bool cow_layout_still_byte(const cow_layout_still *still, const char *name, uint8_t *value);
+/* What the attribute NAME, a number of SIZE bytes, was when the file was opened. false: ask HDF5, also where there is none, or STILL is NULL. */
+bool cow_layout_still_number(const cow_layout_still *still, const char *name, unsigned size, uint64_t *value);
 
 /* Does FILE have a history? false: ask HDF5. JOURNAL may be NULL. */
 bool cow_layout_still_has(cow_loc file, cow_journal *journal);

@@ -14,11 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void cow_view_path(char path[COW_PATH_MAX], uint64_t node)
-{
-    snprintf(path, COW_PATH_MAX, COW_PATH_VIEWS "/%llx", (unsigned long long)node);
-}
-
 /* The chunk at OFFSET of the tile, as far as it is inside EXTENT (NULL: all of it). False: it is outside. */
 static bool plan_chunk(const cow_grid *grid, const uint64_t offset[], const uint64_t extent[], cow_mapping *m)
 {
@@ -194,22 +189,28 @@ static int add_mapping(const sink *to, unsigned rank, const cow_mapping *m, cons
     return map_boxes(to, &shown, source, !grows && whole(m, rank, extent) ? NULL : &from, extent);
 }
 
-/* What a view at OFFSET is called in its group. */
-static const char *view_name(char path[COW_PATH_MAX], uint64_t offset)
+/* CONTEXT's group is that of the view at OFFSET, which is called *NAME there, a part of PATH. */
+static int enter(cow_view_context *context, uint64_t offset, char path[COW_PATH_MAX], const char **name)
 {
-    cow_view_path(path, offset);
-    return path + strlen(COW_PATH_VIEWS "/");
+    const uint64_t part = offset / COW_VIEWS_PART;
+
+    if (context->group.object == NULL || context->part != part) {
+        if (cow_view_link(context) < 0 || context->open(context->file, offset, &context->group) < 0)
+            return -1;
+        context->part = part;
+    }
+    cow_layout_view_path(path, *context->parts, offset);
+    *name = strrchr(path, '/') + 1;
+    return 0;
 }
 
-static int make_view(const cow_view_context *context, uint64_t node, hid_t space, hid_t dcpl)
+static int make_view(const cow_view_context *context, const char *name, hid_t space, hid_t dcpl)
 {
-    char path[COW_PATH_MAX];
-    const char *name = view_name(path, node);
     void *dataset;
 
     if (H5Sselect_all(space) < 0)
-        return cow_error_native("cannot make the view %s", path);
-    if ((dataset = cow_native_dataset_create(context->views, name, context->type, space, dcpl)) == NULL)
+        return cow_error_native("cannot make the view %s", name);
+    if ((dataset = cow_native_dataset_create(context->group, name, context->type, space, dcpl)) == NULL)
         return -1;
     return cow_native_dataset_close(dataset);
 }
@@ -233,7 +234,7 @@ static int add_mappings(const cow_view_context *context, const sink *to, bool le
             snprintf(source, sizeof source, "%s", context->source);
             extent[0] = context->source_rows;
         } else {
-            cow_view_path(source, m->source);
+            cow_layout_view_path(source, *context->parts, m->source);
         }
         if (mark != 0 && i == 0)
             cow_layout_mark(marked, source, mark);
@@ -250,7 +251,7 @@ static hsize_t most(uint64_t maximum)
 
 /* Make the view at OFFSET, of EXTENT, with these mappings: see add_mappings. MAXIMUM and PROPERTIES are those of the dataset, where the view can
  * be its snapshot; else MAXIMUM is NULL, and it has neither. */
-static int show(const cow_view_context *context, uint64_t offset, const hsize_t extent[], const hsize_t maximum[],
+static int show(cow_view_context *context, uint64_t offset, const hsize_t extent[], const hsize_t maximum[],
                 hid_t properties, bool leaf, const cow_mapping mappings[], unsigned n, const hsize_t limit[])
 {
     const unsigned rank = context->grid->rank;
@@ -258,13 +259,16 @@ static int show(const cow_view_context *context, uint64_t offset, const hsize_t 
     const uint64_t mark = maximum == NULL ? 0 : offset;
     uint64_t bytes = H5Tget_size(context->type);
     char path[COW_PATH_MAX];
+    const char *name;
     hid_t space, dcpl;
     int status = -1;
 
+    if (enter(context, offset, path, &name) < 0)
+        return -1;
     if (context->virtual != NULL && n > 0) {
         cow_virtual_begin(context->virtual);
         if (add_mappings(context, &(sink){.virtual = context->virtual}, leaf, mappings, n, limit, mark) < 0 ||
-            (status = cow_virtual_put(context->virtual, rank, extent, maximum, told, view_name(path, offset))) != 0)
+            (status = cow_virtual_put(context->virtual, rank, extent, maximum, told, name)) != 0)
             return status > 0 ? 0 : -1;
         status = -1;
     }
@@ -277,7 +281,7 @@ static int show(const cow_view_context *context, uint64_t offset, const hsize_t 
         (n == 0 && bytes > UINT64_MAX / 2 && H5Pset_layout(dcpl, H5D_VIRTUAL) < 0))
         cow_error_native("cannot describe a view");
     else if (add_mappings(context, &(sink){NULL, dcpl, space}, leaf, mappings, n, limit, mark) == 0)
-        status = make_view(context, offset, space, dcpl);
+        status = make_view(context, name, space, dcpl);
     cow_close(dcpl, space);
     return status;
 }
@@ -292,7 +296,7 @@ static cow_mapping *new_plan(void)
     return mappings;
 }
 
-int cow_view_node(const cow_view_context *context, const cow_node *node)
+int cow_view_node(cow_view_context *context, const cow_node *node)
 {
     cow_mapping *mappings = new_plan();
     hsize_t extent[COW_MAX_RANK];
@@ -307,14 +311,17 @@ int cow_view_node(const cow_view_context *context, const cow_node *node)
     return status;
 }
 
-int cow_view_node_once(const cow_view_context *context, cow_table *log, uint64_t node)
+int cow_view_node_once(cow_view_context *context, cow_table *log, uint64_t node)
 {
     char path[COW_PATH_MAX];
+    const char *name;
     cow_node *record;
     int status;
 
-    if ((status = cow_native_exists(context->views, view_name(path, node))) != 0)
-        return status < 0 ? -1 : 0;
+    if (enter(context, node, path, &name) < 0 || (status = cow_native_exists(context->group, name)) < 0)
+        return -1;
+    if (status > 0)
+        return 0;
     if ((record = malloc(sizeof *record)) == NULL)
         return cow_error(COW_MEMORY, "no memory for an index node");
     status = cow_node_read(log, context->grid, node, record) < 0 || cow_view_node(context, record) < 0 ? -1 : 1;
@@ -451,7 +458,7 @@ int cow_view_map_composed(hid_t dcpl, const cow_grid *grid, const cow_composed *
     return status;
 }
 
-int cow_view_composed(const cow_view_context *context, const cow_composed *composed, const cow_piecing *cut,
+int cow_view_composed(cow_view_context *context, const cow_composed *composed, const cow_piecing *cut,
                       const char *pieces, uint64_t piece_rows)
 {
     const cow_grid *grid = context->grid;
@@ -460,12 +467,14 @@ int cow_view_composed(const cow_view_context *context, const cow_composed *compo
     hsize_t extent[COW_MAX_RANK];
     hid_t space = H5I_INVALID_HID, dcpl = H5I_INVALID_HID;
     char path[COW_PATH_MAX];
-    const char *name = view_name(path, composed->offset);
+    const char *name;
     int status = -1, exists;
 
     /* a commit that failed may have left it */
-    if ((exists = cow_native_exists(context->views, name)) != 0)
-        return exists < 0 ? -1 : 0;
+    if (enter(context, composed->offset, path, &name) < 0 || (exists = cow_native_exists(context->group, name)) < 0)
+        return -1;
+    if (exists > 0)
+        return 0;
     for (unsigned d = 0; d < grid->rank; d++) {
         extent[d] = grid->chunk[d];
         alone = alone || extent[d] > UINT32_MAX;
@@ -480,13 +489,12 @@ int cow_view_composed(const cow_view_context *context, const cow_composed *compo
     if ((space = H5Screate_simple((int)grid->rank, extent, NULL)) < 0 || (dcpl = H5Pcopy(context->fill_dcpl)) < 0)
         cow_error_native("cannot describe a view");
     else if (cow_view_map_composed(dcpl, grid, composed, cut, &from, &own, alone) == 0)
-        status = make_view(context, composed->offset, space, dcpl);
+        status = make_view(context, name, space, dcpl);
     cow_close(dcpl, space);
     return status;
 }
 
-int cow_view_root(const cow_view_context *context, uint64_t node, const cow_root *root, const cow_node *leaf,
-                  hid_t dcpl)
+int cow_view_root(cow_view_context *context, uint64_t node, const cow_root *root, const cow_node *leaf, hid_t dcpl)
 {
     cow_mapping *mappings = new_plan();
     hsize_t extent[COW_MAX_RANK], maximum[COW_MAX_RANK], box[COW_MAX_RANK];
@@ -529,9 +537,11 @@ void *cow_view_whole(cow_loc group, const char *name, hid_t type, unsigned rank,
     return dataset;
 }
 
-int cow_view_link(const cow_view_context *context)
+int cow_view_link(cow_view_context *context)
 {
-    return context->virtual == NULL ? 0 : cow_virtual_link(context->virtual, context->views);
+    return context->virtual == NULL || context->group.object == NULL
+               ? 0
+               : cow_virtual_link(context->virtual, context->group);
 }
 
 void cow_view_end(cow_view_context *context)

@@ -16,8 +16,6 @@
 #include "store/index.h"
 #include "store/pieces.h"
 
-void cow_view_path(char path[COW_PATH_MAX], uint64_t node);
-
 /* One mapping, as the plan of a view: a box of the view over a box of the source with as many elements. */
 typedef struct cow_mapping {
     uint64_t start[COW_MAX_RANK], source_start[COW_MAX_RANK];
@@ -47,7 +45,12 @@ int cow_view_map_composed(hid_t dcpl, const cow_grid *grid, const cow_composed *
 
 /* What all views of a dataset share. */
 typedef struct cow_view_context {
-    cow_loc views; /* the group of all views */
+    /* Opens the group of the view of the record at OFFSET, which stays open until the next one is asked for; with it PARTS may change. */
+    int (*open)(void *file, uint64_t offset, cow_loc *group);
+    void *file;
+    const uint64_t *parts; /* cow_layout_view_path */
+    cow_loc group;         /* of the views that have no links yet; object NULL: none */
+    uint64_t part;
     const cow_grid *grid;
     hid_t type;
     hid_t fill_dcpl;           /* a dcpl with the dataset's fill value settings, contiguous; not changed */
@@ -57,21 +60,20 @@ typedef struct cow_view_context {
 } cow_view_context;
 
 /* Views have no links before that. */
-int cow_view_link(const cow_view_context *context);
+int cow_view_link(cow_view_context *context);
 /* Ends it: closes fill_dcpl and VIRTUAL. */
 void cow_view_end(cow_view_context *context);
 
 /* Make the view of a node that was just written. */
-int cow_view_node(const cow_view_context *context, const cow_node *node);
+int cow_view_node(cow_view_context *context, const cow_node *node);
 /* Make that of the node at offset NODE of LOG where there is none. Returns 1 if it made one, else 0. */
-int cow_view_node_once(const cow_view_context *context, cow_table *log, uint64_t node);
+int cow_view_node_once(cow_view_context *context, cow_table *log, uint64_t node);
 /* Make that of a composed chunk, where there is none. PIECES: raw_data of its pool of pieces, which has PIECE_ROWS. */
-int cow_view_composed(const cow_view_context *context, const cow_composed *composed, const cow_piecing *cut,
+int cow_view_composed(cow_view_context *context, const cow_composed *composed, const cow_piecing *cut,
                       const char *pieces, uint64_t piece_rows);
 /* Make the view of a root record at log offset NODE. LEAF: its top node where that is a leaf, else NULL. DCPL: H5I_INVALID_HID, or that
  * of the dataset, so that the view can be its snapshot. Returns 1 if it can: where it shows nothing that is stored it cannot; else 0. */
-int cow_view_root(const cow_view_context *context, uint64_t node, const cow_root *root, const cow_node *leaf,
-                  hid_t dcpl);
+int cow_view_root(cow_view_context *context, uint64_t node, const cow_root *root, const cow_node *leaf, hid_t dcpl);
 /* Make, at GROUP/NAME, a virtual dataset with one mapping, all of it <- all of SOURCE: a head dataset or a snapshot.
  * DCPL: fill value and object creation settings of the dataset; not changed. Returns the native dataset. */
 void *cow_view_whole(cow_loc group, const char *name, hid_t type, unsigned rank, const uint64_t extent[],

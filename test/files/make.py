@@ -7,8 +7,8 @@ The plugin in FOLDER writes the files of one format into TARGET, one set for eac
   all.h5       six versions of objects of many kinds
   killed.h5    the same after three versions, and a writer that was killed after a flush in the fourth
   listing.json what each version holds: read from files that native HDF5 wrote with the same calls, not from ours
-What is in format-2 to format-5 was made with H5COW_OPTIONS=pieces=16: the chunks here are smaller than those that are cut otherwise.
-The group `many`, whose versions are copied, is in format-5 only.
+What is in format-2 to format-6 was made with H5COW_OPTIONS=pieces=16: the chunks here are smaller than those that are cut otherwise.
+The group `many`, whose versions are copied, is in format-5 and later ones; `rows`, whose views need parts, in format-6.
 Run it in Debian 13's h5py (./dev exec), so that the files are of the oldest HDF5 that is supported.
 """
 
@@ -110,7 +110,11 @@ def change(f, version):
         f["group"].attrs["words"] = np.array(["x", "yy"], dtype=h5py.string_dtype())
         for k in range(50):
             f[f"many/{k}"] = np.arange(k, 600 + k) if k % 7 == 1 else k
+        for k in range(60):
+            f.create_dataset(f"rows/{k}", data=np.arange(4800) % 100, dtype="u1", chunks=(1200,))
     else:
+        for k in range(60):
+            f[f"rows/{k}"][version * 700] = 200 + version
         f[f"many/{version}"][...] = version
         f[f"many/made in {version}"] = version
         f["grid"].resize(60 + 10 * version, 0)
