@@ -38,7 +38,7 @@ def versions(programs, path):
 
 
 def test_there_are_files_of_each_format(files):
-    assert {path.parent.name for path in SETS} == {"format-1", "format-2", "format-3", "format-4", "format-5"}
+    assert {path.parent.name for path in SETS} == {"format-1", "format-2", "format-3", "format-4", "format-5", "format-6"}
     assert (files / "all.h5").is_file() and (files / "killed.h5").is_file()
 
 
