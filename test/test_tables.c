@@ -364,10 +364,53 @@ static int begin(void **state)
     return 0;
 }
 
+/* ---- where views are ---- */
+
+static void path_tells(const char *path, int kind, uint64_t number)
+{
+    uint64_t told = 77;
+
+    assert_int_equal(cow_layout_source(path, &told), kind);
+    if (kind > 0)
+        assert_int_equal(told, number);
+}
+
+static void test_paths_of_views(void **state)
+{
+    const uint64_t offsets[] = {0, 1, 9, 10, 255, 16383, 16384, 16385, 1000000, UINT32_MAX, UINT64_MAX - 1},
+                   parts[] = {0, COW_VIEWS_PART, 4 * COW_VIEWS_PART, COW_NO_PARTS};
+    char path[COW_PATH_MAX];
+    uint64_t begin;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++)
+        for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+            cow_layout_view_path(path, parts[k], offsets[i]);
+            path_tells(path, 2, offsets[i]);
+            cow_layout_part_path(path, offsets[i]);
+            assert_true(cow_layout_part_name(strrchr(path, '/') + 1, &begin));
+            assert_int_equal(begin, offsets[i] / COW_VIEWS_PART * COW_VIEWS_PART);
+        }
+    path_tells(COW_PATH_HEADS "/120", 1, 120);
+    for (const char *const *bad = (const char *const[]){"", "/", "/p", "/p1", "/p1/", "/p/1", "/p01/1", "/p1/4000", "/p1/01",
+                                                        "/p1/1/1", "/P1/1", "/1G", "/01", "/ 1", "/+1", "/0x1",
+                                                        "/p4000000000000/1", "/10000000000000000", NULL};
+         *bad != NULL; bad++) {
+        snprintf(path, sizeof path, COW_PATH_VIEWS "%s", *bad);
+        path_tells(path, 0, 0);
+    }
+    path_tells(COW_PATH_HEADS "/", 0, 0);
+    path_tells(COW_PATH_HEADS "/1a", 0, 0);
+    path_tells(COW_PATH_HEADS "/18446744073709551616", 0, 0);
+    path_tells(COW_PATH_RAW "/1", 0, 0);
+    path_tells("/data/views/1", 0, 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_tables_are_the_same_by_bytes_and_by_hdf5),
-                                       cmocka_unit_test(test_the_log_is_the_same_by_bytes_and_by_hdf5)};
+                                       cmocka_unit_test(test_the_log_is_the_same_by_bytes_and_by_hdf5),
+                                       cmocka_unit_test(test_paths_of_views)};
 
     return test_main(tests, argc, argv, begin, NULL);
 }

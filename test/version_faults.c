@@ -802,7 +802,10 @@ static void tell_results(const totals *all, bool everything)
         "\"result\": \"%u of %u steps: the version was complete after %u, lacked something and said so after %u, "
         "was not made and that was said after %u; %u heads or versions wrong; the next commit was complete after "
         "each\", \"command\": \"build/release/test/version_faults%s%s\"}\n",
-        large ? "a large group, copied for its versions" : parts ? "objects of every kind, their views in parts" : "objects of every kind", all->runs, all->steps, all->outcome[COMPLETE], all->outcome[INCOMPLETE], all->outcome[ABSENT], all->wrong,
+        large   ? "a large group, copied for its versions"
+        : parts ? "objects of every kind, their views in parts"
+                : "objects of every kind",
+        all->runs, all->steps, all->outcome[COMPLETE], all->outcome[INCOMPLETE], all->outcome[ABSENT], all->wrong,
         large ? " --large" : parts ? " --parts" : "", everything ? " --all" : "");
     fclose(out);
 }

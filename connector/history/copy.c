@@ -189,8 +189,8 @@ static int note_made(const copied *o, uint64_t address)
 
 /* ---- datasets ---- */
 
-/* VIEW, of the root record ROOT at OFFSET, shows what that of the source's record shows, so it is another link to that one;
- * where that one is missing, it is made. */
+/* The view of the root record ROOT at OFFSET shows what that of the source's record shows, so it is another link to that one; where that one is
+ * missing, it is made. */
 static int share_view(cow_file *file, const cow_dataset *source, uint64_t offset, const cow_root *root)
 {
     cow_node leaf = {.offset = COW_NO_NODE};
