@@ -322,8 +322,8 @@ class History:
             return None
         if group == TOP + "/views":
             return int(name, 16)
-        if part := PART.fullmatch(group):  # a part of them, which has 16384 bytes of the index
-            return int(part[1], 16) * 16384 + int(name, 16)
+        if part := PART.fullmatch(group):  # a part of them, which has 4096 bytes of the index
+            return int(part[1], 16) * 4096 + int(name, 16)
         return int(self.file[TOP + "/datasets"][int(name)]["root"]) if group == TOP + "/heads" else None
 
     def read(self, version, path):

@@ -13,7 +13,7 @@ import pytest
 from conftest import h5cow, lookup3
 
 HISTORY = "_versioned_data"
-PART = 16384  # bytes of the index
+PART = 4096  # bytes of the index
 CHUNKS, SIZE = 4096, 2
 
 MAKE = f"""
@@ -91,7 +91,7 @@ def test_where_views_are(made, seed):
 
 
 def test_a_small_file_has_none(tmp_path):
-    run(MAKE, tmp_path / "a.h5")
+    run("import h5py, numpy as np, sys; h5py.File(sys.argv[1], 'w')['x'] = np.arange(5000)", tmp_path / "a.h5")
     with h5py.File(tmp_path / "a.h5") as f:
         assert parts(f)[0] is None and f[HISTORY].attrs["format"] < 6 and parts(f)[2] == {}
 
@@ -99,20 +99,20 @@ def test_a_small_file_has_none(tmp_path):
 @pytest.mark.parametrize("libver", ["earliest", "latest"])
 def test_one_commit_of_many_views(tmp_path, libver):
     """The boundary comes up in the middle of it."""
-    rows = 400000
+    rows = 300000
     run(f"""
 import h5py, numpy as np, sys
 with h5py.File(sys.argv[1], 'w', libver=sys.argv[2]) as f:
     data = np.arange({rows}) // 2 * (np.arange({rows}) % 5 > 0)
     f.create_dataset('x', data=data.reshape(-1, 8), chunks=(1, 8), maxshape=(None, 8))
-    for k in range(500):
+    for k in range(200):
         f.create_dataset(f'd{{k}}', data=np.arange(k, k + 40), chunks=(10,))
 """, tmp_path / "a.h5", libver)
     with h5py.File(tmp_path / "a.h5") as f:
         begins, single, divided = parts(f)
-        assert begins and single and divided and max(single) < begins
+        assert begins and single and len(divided) > 2 and max(single) < begins
         assert np.array_equal(f[f"{HISTORY}/versions/1/x"][()].ravel(), np.arange(rows) // 2 * (np.arange(rows) % 5 > 0))
-        assert all(f[f"{HISTORY}/versions/1/d{k}"][5] == k + 5 for k in range(0, 500, 9))
+        assert all(f[f"{HISTORY}/versions/1/d{k}"][5] == k + 5 for k in range(0, 200, 9))
     assert damage(tmp_path / "a.h5") == []
 
 

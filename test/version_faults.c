@@ -324,7 +324,7 @@ static void texts(hid_t d, int value, int n)
 }
 
 static bool parts;
-#define STRIPED 50 /* versions, before those of the program */
+#define STRIPED 12 /* versions, before those of the program */
 
 /* Its index gets so long that views are in parts from then on (docs/format.md). */
 static hid_t make_striped(const char *name, hid_t fapl, hid_t file)

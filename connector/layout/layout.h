@@ -80,7 +80,7 @@ int cow_layout_number(cow_loc file, const char *name, hid_t type, void *value);
 
 /* The views of records from the offset PARTS on (COW_NO_PARTS: of none) are in parts: a group for so many bytes of the index. HDF5 keeps the names of a
  * group in blocks, which grow with it, and goes through all bytes of one to add a name. */
-#define COW_VIEWS_PART ((uint64_t)1 << 14)
+#define COW_VIEWS_PART ((uint64_t)1 << 12)
 #define COW_NO_PARTS   UINT64_MAX
 
 /* From which offset on the views of FILE are in parts. */
