@@ -105,3 +105,51 @@ def test_fill_values_that_are_strings_of_another_kind(programs, tmp_path):
         assert f["_versioned_data/versions/2/d3"][...].tolist() == [b"abcde"] * 3 + [b"xyz"] + [b"abcde"] * 8
     done = programs.stock(H5COW, "verify", path)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+# ---- boxes with more elements than HDF5 counts ----
+
+OPEN = [
+    ((10000, 1, 64, 64), (1, 1, 64, 64)),
+    ((20000, 1, 64, 64), (1, 1, 64, 64)),
+    ((600000, 100, 100), (1, 100, 100)),
+    ((4294967346, 40), (4, 16)),
+    ((4000000000, 40), (4, 16)),
+    ((70000, 3, 2, 2, 2), (1, 1, 1, 1, 2)),
+]
+
+
+@pytest.mark.parametrize("libver", ["earliest", "latest"])
+@pytest.mark.parametrize("shape, chunk", OPEN, ids=str)
+def test_all_dimensions_are_unlimited_and_one_is_long(programs, tmp_path, shape, chunk, libver):
+    """The box of an index node is as long in each of them."""
+    done = programs.python(f"""
+        import random
+        n, rest = {shape[0]}, {shape[1:]}
+        with h5py.File('a.h5', 'w', libver={libver!r}) as f:
+            d = f.create_dataset('d', (n, *rest), 'f4', chunks={chunk}, maxshape=(None,) * {len(shape)}, fillvalue=3)
+            d[0], d[n // 2], d[n - 1] = 5, 6, 7
+        with h5py.File('a.h5', 'r+', libver={libver!r}) as f:   # longer, and with another end
+            f['d'].resize((n + n // 3, *rest))
+            f['d'][n + n // 3 - 1] = 8
+        with h5py.File('a.h5', 'r+', libver={libver!r}) as f:   # wider, without a change of what there is
+            f['d'].resize((n, *[2 * k for k in rest]))
+            f['d'][1][...]
+        with h5py.File('a.h5', 'r+', libver={libver!r}) as f:
+            f['d'][n - 2] = 9
+    """, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    n = shape[0]
+    expected = {"1": {0: 5, n // 2: 6, n - 1: 7, 1: 3}, "2": {0: 5, n // 2: 6, n - 1: 7, n + n // 3 - 1: 8, n + 5: 3},
+                "3": {0: 5, n // 2: 6, n - 1: 7, 2: 3}, "4": {0: 5, n // 2: 6, n - 1: 7, n - 2: 9, 3: 3}}
+    with h5py.File(tmp_path / "a.h5") as f:
+        for name, rows in [*expected.items(), ("head", expected["4"])]:
+            d = f["d" if name == "head" else f"_versioned_data/versions/{name}/d"]
+            inner = tuple(slice(0, k) for k in shape[1:])
+            for row, value in rows.items():
+                assert (d[(row, *inner)] == value).all(), (name, row)
+            if name in "34":
+                beyond = (0,) + tuple(slice(k, None) for k in shape[1:])
+                assert (d[beyond] == 3).all()
+    done = programs.cow("verify", tmp_path / "a.h5")
+    assert done.returncode == 0, done.stdout

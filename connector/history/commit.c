@@ -189,6 +189,7 @@ int cow_dataset_views(const cow_dataset *dataset, cow_view_context *context)
                                   .file = dataset->file,
                                   .parts = parts,
                                   .grid = &array->grid,
+                                  .extent = array->extent,
                                   .type = cow_array_type(array),
                                   .fill_dcpl = dcpl,
                                   .source_rows = cow_pool_slots(array->pool) * array->grid.chunk[0],

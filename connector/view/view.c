@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_ELEMENTS ((uint64_t)INT64_MAX)
+
 /* The chunk at OFFSET of the tile, as far as it is inside EXTENT (NULL: all of it). False: it is outside. */
 static bool plan_chunk(const cow_grid *grid, const uint64_t offset[], const uint64_t extent[], cow_mapping *m)
 {
@@ -75,7 +77,29 @@ static unsigned plan_leaf(const cow_grid *grid, const cow_node *node, const uint
     return n;
 }
 
-static unsigned plan_inner(const cow_grid *grid, const cow_node *node, cow_mapping mappings[])
+bool cow_view_too_large(const cow_mapping *m, unsigned rank)
+{
+    uint64_t elements = 1;
+
+    for (unsigned d = 0; d < rank; d++)
+        elements = cow_times(elements, m->count[d]);
+    return elements > MOST_ELEMENTS;
+}
+
+/* The child has nothing beyond EXTENT, and is made anew when it has. */
+static void cut_at(cow_mapping *m, const cow_grid *grid, const uint64_t origin[], const uint64_t extent[])
+{
+    for (unsigned d = 0; d < grid->rank; d++) {
+        const uint64_t begin = cow_times(origin[d], grid->chunk[d]), rest = extent[d] > begin ? extent[d] - begin : 1;
+
+        if (m->count[d] > rest) {
+            m->count[d] = m->source_count[d] = rest;
+            m->cut = true;
+        }
+    }
+}
+
+static unsigned plan_inner(const cow_grid *grid, const cow_node *node, const uint64_t limit[], cow_mapping mappings[])
 {
     uint64_t span[COW_MAX_RANK], child[COW_MAX_RANK], origin[COW_MAX_RANK];
     unsigned n = 0;
@@ -98,13 +122,15 @@ static unsigned plan_inner(const cow_grid *grid, const cow_node *node, cow_mappi
             m->count[d] = m->source_count[d] = extent[d];
         }
         m->source = node->entry[p];
+        if (limit != NULL && cow_view_too_large(m, grid->rank))
+            cut_at(m, grid, origin, limit);
     }
     return n;
 }
 
-unsigned cow_view_plan(const cow_grid *grid, const cow_node *node, cow_mapping mappings[])
+unsigned cow_view_plan(const cow_grid *grid, const cow_node *node, const uint64_t extent[], cow_mapping mappings[])
 {
-    return node->level == 0 ? plan_leaf(grid, node, NULL, mappings) : plan_inner(grid, node, mappings);
+    return node->level == 0 ? plan_leaf(grid, node, NULL, mappings) : plan_inner(grid, node, extent, mappings);
 }
 
 unsigned cow_view_plan_root(const cow_grid *grid, const cow_root *root, const cow_node *leaf, cow_mapping mappings[])
@@ -178,7 +204,7 @@ static int map_boxes(const sink *to, const cow_box_list *shown, const char *sour
     return status;
 }
 
-/* The same of one box. GROWS: the source may get a larger extent. */
+/* The same of one box. GROWS: the source has a larger extent, or may get one. */
 static int add_mapping(const sink *to, unsigned rank, const cow_mapping *m, const char *source, const hsize_t extent[],
                        bool grows)
 {
@@ -238,7 +264,7 @@ static int add_mappings(const cow_view_context *context, const sink *to, bool le
         }
         if (mark != 0 && i == 0)
             cow_layout_mark(marked, source, mark);
-        if (add_mapping(to, grid->rank, m, mark != 0 && i == 0 ? marked : source, extent, raw) < 0)
+        if (add_mapping(to, grid->rank, m, mark != 0 && i == 0 ? marked : source, extent, raw || m->cut) < 0)
             return -1;
     }
     return 0;
@@ -306,7 +332,7 @@ int cow_view_node(cow_view_context *context, const cow_node *node)
         return -1;
     cow_grid_box(context->grid, node->level, node->origin, extent);
     status = show(context, node->offset, extent, NULL, H5I_INVALID_HID, node->level == 0, mappings,
-                  cow_view_plan(context->grid, node, mappings), NULL);
+                  cow_view_plan(context->grid, node, context->extent, mappings), NULL);
     free(mappings);
     return status;
 }

@@ -21,9 +21,14 @@ typedef struct cow_mapping {
     uint64_t start[COW_MAX_RANK], source_start[COW_MAX_RANK];
     uint64_t count[COW_MAX_RANK], source_count[COW_MAX_RANK];
     uint64_t source; /* child node; of a leaf the composed chunk, 0: the box is in raw_data */
+    bool cut;        /* the source has more */
 } cow_mapping;
-/* The mappings of NODE (pure). MAPPINGS has room for COW_TILE_CHUNKS. Returns their number. */
-unsigned cow_view_plan(const cow_grid *grid, const cow_node *node, cow_mapping mappings[]);
+/* The mappings of NODE (pure). MAPPINGS has room for COW_TILE_CHUNKS. Returns their number. EXTENT: that of the dataset, at which what would have too many
+ * elements for HDF5 is cut (cow_view_too_large); NULL: nothing is. */
+unsigned cow_view_plan(const cow_grid *grid, const cow_node *node, const uint64_t extent[], cow_mapping mappings[]);
+/* HDF5 counts the elements of a selection in 64 bits, and does not see when they are more: a box of several unlimited dimensions, all of which are as long as the
+ * longest needs, soon has more. */
+bool cow_view_too_large(const cow_mapping *m, unsigned rank);
 
 /* The mappings of ROOT's view (pure): of LEAF's chunks, its top node, where that is a leaf and not NULL; else one onto the top node's
  * view. */
@@ -52,6 +57,7 @@ typedef struct cow_view_context {
     cow_loc group;         /* of the views that have no links yet; object NULL: none */
     uint64_t part;
     const cow_grid *grid;
+    const uint64_t *extent; /* of the dataset */
     hid_t type;
     hid_t fill_dcpl;           /* a dcpl with the dataset's fill value settings, contiguous; not changed */
     char source[COW_PATH_MAX]; /* path of the pool's raw_data */
