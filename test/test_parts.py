@@ -19,7 +19,7 @@ CHUNKS, SIZE = 4096, 2
 MAKE = f"""
 import h5py, numpy as np, sys
 with h5py.File(sys.argv[1], 'w') as f:
-    f.create_dataset('x', data=np.zeros({CHUNKS * SIZE}), chunks=({SIZE},), maxshape=(None,))
+    f.create_dataset('x', data=np.ones({CHUNKS * SIZE}), chunks=({SIZE},), maxshape=(None,))
     f.create_dataset('y', data=np.zeros(100), chunks=(10,), fillvalue=3, maxshape=(None,))
 """
 # each session changes every second chunk or so: leaves have long records
@@ -42,7 +42,7 @@ def run(program, *words, code=0):
 
 def value_of(seed, version):
     """What x is in a version, by numpy alone."""
-    data = np.zeros(CHUNKS * SIZE)
+    data = np.ones(CHUNKS * SIZE)  # no chunk is a hole, which nobody can tell from one that is lost
     for v in range(2, version + 1):
         data[np.random.default_rng([seed, v]).choice(CHUNKS, CHUNKS // 2, replace=False) * SIZE] = v
     return data
