@@ -56,7 +56,6 @@ def parts(minutes):
         (3, "release", "test/kills.py", []),
         (4, "release", "faults", ["--all", "--command", "BUILD/cli/h5cow"]),
         (4, "release", "version_faults", ["--all", "--command", "BUILD/cli/h5cow"]),
-        (4, "release", "version_faults", ["--parts", "--most", "100", "--command", "BUILD/cli/h5cow"]),
         (5, "release", "bitrot", ["--bits", "100000", "--command", "BUILD/cli/h5cow"]),
         (5, "release", "test/test_recover.py", []),
         *fuzz,

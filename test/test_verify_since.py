@@ -451,7 +451,7 @@ def test_files_of_earlier_formats(programs, tmp_path, files):
     assert done.returncode == 0, done.stderr
     told = clean(now, last, versions=1)
     assert 0 < told["checked"]["chunks"] < look(now)["checked"]["chunks"]
-    compare_flips(then, now, last, tmp_path, 20)
+    compare_flips(then, now, int(last), tmp_path, 20)
 
 
 # ---- cost ----
