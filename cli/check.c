@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "history/history.h"
+#include "layout/still.h"
 #include "native/datatype.h"
 #include "view/view.h"
 
@@ -413,7 +414,7 @@ static void read_tables(cli_check *check)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", why);
     if ((check->log = cow_layout_table_open(check->file->loc, COW_TABLE_INDEX, 0, 0)) == NULL)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "the index cannot be opened: %s", cli_reason(why, sizeof why));
-    if (cow_layout_parts(check->file->loc, &check->parts) < 0) {
+    if (cow_layout_parts(NULL, check->file->loc, &check->parts) < 0) {
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "%s", cli_reason(why, sizeof why));
         check->parts = COW_NO_PARTS;
     }

@@ -69,20 +69,17 @@ static bool is_source(hid_t space, const expected_view *e, const cow_mapping *m)
 /* Of a box that has too many elements, any part which has not, and in which both begin: the extent that it was cut at is not known here. */
 static bool is_cut(hid_t view, hid_t source, unsigned rank, const cow_mapping *m)
 {
-    hsize_t first[2][COW_MAX_RANK], last[2][COW_MAX_RANK];
+    hsize_t first[COW_MAX_RANK], last[COW_MAX_RANK];
     cow_mapping cut = *m;
     bool good = view >= 0 && source >= 0 && H5Sget_select_type(view) == H5S_SEL_HYPERSLABS &&
                 H5Sget_select_type(source) == H5S_SEL_HYPERSLABS && H5Sget_simple_extent_ndims(view) == (int)rank &&
-                H5Sget_simple_extent_ndims(source) == (int)rank && H5Sget_select_hyper_nblocks(view) == 1 &&
-                H5Sget_select_hyper_nblocks(source) == 1 && H5Sget_select_bounds(view, first[0], last[0]) >= 0 &&
-                H5Sget_select_bounds(source, first[1], last[1]) >= 0;
+                H5Sget_select_bounds(view, first, last) >= 0;
 
     for (unsigned d = 0; good && d < rank; d++) {
-        cut.count[d] = last[0][d] - first[0][d] + 1;
-        good = first[0][d] == m->start[d] && first[1][d] == m->source_start[d] && cut.count[d] <= m->count[d] &&
-               last[1][d] - first[1][d] + 1 == cut.count[d];
+        cut.count[d] = last[d] - first[d] + 1;
+        good = cut.count[d] <= m->count[d];
     }
-    cow_close(source, view);
+    good = is_box(view, rank, m->start, cut.count) & is_box(source, rank, m->source_start, cut.count) & good; /* closes both */
     return good && !cow_view_too_large(&cut, rank);
 }
 

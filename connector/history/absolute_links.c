@@ -25,16 +25,12 @@ void cow_absolute_links_free(cow_absolute_state *state)
 int cow_absolute_links(cow_file *file)
 {
     cow_absolute_state *state = file->absolute;
-    uint64_t told;
-    int found = 1;
+    uint64_t told = 1;
 
     if (!state->read) {
-        if (cow_layout_still_number(file->written, COW_ABSOLUTE, 1, &told))
-            state->value = (uint8_t)told;
-        else if ((found = cow_layout_number(file->loc, COW_ABSOLUTE, H5T_STD_U8LE, &state->value)) < 0)
+        if (cow_layout_told_number(file->written, file->loc, COW_ABSOLUTE, 1, &told) < 0)
             return cow_error_where(file->name, "looking for absolute links");
-        if (found == 0)
-            state->value = 1;
+        state->value = (uint8_t)told;
         state->read = true;
     }
     return state->value != 0;

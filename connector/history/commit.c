@@ -170,9 +170,9 @@ static cow_virtual *open_virtual(const cow_dataset *dataset)
                             dataset->array.heap);
 }
 
-static int open_views(void *file, uint64_t offset, cow_loc *group)
+static int open_views(void *file, uint64_t offset, cow_loc *group, char path[COW_PATH_MAX])
 {
-    return cow_views_open(file, offset, group);
+    return cow_views_open(file, offset, group, path);
 }
 
 int cow_dataset_views(const cow_dataset *dataset, cow_view_context *context)
@@ -234,8 +234,7 @@ int cow_head_lead(cow_file *file, uint64_t id, uint64_t root)
     char head[COW_PATH_MAX], view[COW_PATH_MAX];
     cow_loc views, heads;
 
-    return cow_views_path(file, view, root) < 0 || cow_views_open(file, root, &views) < 0 ||
-                   unlink_head(file, id, &heads, head) < 0
+    return cow_views_open(file, root, &views, view) < 0 || unlink_head(file, id, &heads, head) < 0
                ? -1
                : cow_native_link_hard(views, cow_folder_name(view), heads, cow_folder_name(head));
 }

@@ -52,9 +52,7 @@ void cow_copied_close(cow_file *file)
     cow_copied *c = file->copied;
 
     for (unsigned i = 0; i < 2; i++) {
-        if (c->group[i] != NULL && cow_native_group_close(c->group[i]) < 0)
-            cow_error_clear();
-        c->group[i] = NULL;
+        cow_folder_close(&c->group[i]);
         c->looked[i] = false;
     }
 }

@@ -201,7 +201,7 @@ static int share_view(cow_file *file, const cow_dataset *source, uint64_t offset
     int status;
 
     for (int i = 0; i < 2; i++)
-        if (cow_views_open(file, record[i], &views[i]) < 0 || cow_views_path(file, path[i], record[i]) < 0)
+        if (cow_views_open(file, record[i], &views[i], path[i]) < 0)
             return -1;
     if (cow_native_link_hard(views[0], cow_folder_name(path[0]), views[1], cow_folder_name(path[1])) == 0)
         return 0;

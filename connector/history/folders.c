@@ -20,14 +20,19 @@ struct cow_folders {
     cow_shortcut history; /* its group NULL: none */
 };
 
+void cow_folder_close(void **group)
+{
+    if (*group != NULL && cow_native_group_close(*group) < 0)
+        cow_error_clear();
+    *group = NULL;
+}
+
 static void end_shortcut(cow_shortcut *s)
 {
     if (s->group.object == NULL)
         return;
     cow_native_shortcut_end(s);
-    if (cow_native_group_close(s->group.object) < 0)
-        cow_error_clear();
-    s->group.object = NULL;
+    cow_folder_close(&s->group.object);
 }
 
 cow_folders *cow_folders_new(void)
@@ -57,11 +62,8 @@ void cow_folders_shorten(cow_file *file)
 void cow_folders_close(cow_file *file)
 {
     end_shortcut(&file->folders->history);
-    for (size_t i = 0; i < FOLDERS; i++) {
-        if (file->folders->group[i] != NULL && cow_native_group_close(file->folders->group[i]) < 0)
-            cow_error_clear();
-        file->folders->group[i] = NULL;
-    }
+    for (size_t i = 0; i < FOLDERS; i++)
+        cow_folder_close(&file->folders->group[i]);
 }
 
 int cow_folder_open(const cow_file *file, cow_folder which, cow_loc *group)

@@ -15,6 +15,8 @@ void cow_folders_free(cow_folders *folders);
 void cow_folders_close(cow_file *file);
 /* The group, which the file keeps. */
 int cow_folder_open(const cow_file *file, cow_folder which, cow_loc *group);
+/* A group that was opened, NULL: none, is closed, and NULL then. */
+void cow_folder_close(void **group);
 /* The paths of the history are short from now on, where they can be: a program may have any number of links in its root. */
 void cow_folders_shorten(cow_file *file);
 /* The last name of a path: what it is called in its folder. */

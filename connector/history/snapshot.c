@@ -1509,8 +1509,7 @@ static int link_view(cow_walk *walk, place *p, const char *name, uint64_t addres
     char view[COW_PATH_MAX];
     cow_loc views;
 
-    return cow_views_path(walk->file, view, root) < 0 || cow_views_open(walk->file, root, &views) < 0 ||
-                   attributes_good(walk, address, path) < 0 ||
+    return cow_views_open(walk->file, root, &views, view) < 0 || attributes_good(walk, address, path) < 0 ||
                    (head != NULL && copy_comment(walk, *head, address, path, views, cow_folder_name(view)) < 0) ||
                    note_built(walk, address, views, cow_folder_name(view)) < 0 ||
                    note_sums(walk, address, none, root) < 0

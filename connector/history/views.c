@@ -28,31 +28,21 @@ void cow_views_free(cow_views *views)
     free(views);
 }
 
-static void close_part(void **group)
-{
-    if (*group != NULL && cow_native_group_close(*group) < 0)
-        cow_error_clear();
-    *group = NULL;
-}
-
 void cow_views_close(cow_file *file)
 {
     for (unsigned i = 0; i < OPEN; i++)
-        close_part(&file->views->group[i]);
+        cow_folder_close(&file->views->group[i]);
 }
 
 const uint64_t *cow_views_parts(cow_file *file)
 {
     cow_views *v = file->views;
-    uint64_t told;
 
     if (v->known)
         return &v->parts;
     if (file->format < COW_FORMAT_PARTS)
         v->parts = COW_NO_PARTS;
-    else if (cow_layout_still_number(file->written, COW_PARTS, sizeof told, &told) && told % COW_VIEWS_PART == 0)
-        v->parts = told;
-    else if (cow_layout_parts(file->loc, &v->parts) < 0) {
+    else if (cow_layout_parts(file->written, file->loc, &v->parts) < 0) {
         cow_error_where(file->name, "looking for the views");
         return NULL;
     }
@@ -99,7 +89,7 @@ static void *open_part(const cow_file *file, uint64_t offset)
     return cow_layout_hard(file->loc, path) < 0 ? NULL : cow_native_group_open(views, cow_folder_name(path));
 }
 
-int cow_views_open(cow_file *file, uint64_t offset, cow_loc *group)
+int cow_views_open(cow_file *file, uint64_t offset, cow_loc *group, char path[COW_PATH_MAX])
 {
     cow_views *v = file->views;
     const uint64_t part = offset / COW_VIEWS_PART;
@@ -109,6 +99,7 @@ int cow_views_open(cow_file *file, uint64_t offset, cow_loc *group)
         return -1;
     if (offset >= v->end)
         v->end = offset + 1;
+    cow_layout_view_path(path, v->parts, offset);
     if (offset < v->parts)
         return cow_folder_open(file, COW_FOLDER_VIEWS, group);
     for (unsigned i = 0; i < OPEN; i++)
@@ -116,7 +107,7 @@ int cow_views_open(cow_file *file, uint64_t offset, cow_loc *group)
             *group = (cow_loc){v->group[i], H5I_GROUP};
             return 0;
         }
-    close_part(&v->group[v->next]);
+    cow_folder_close(&v->group[v->next]);
     v->group[v->next] = open_part(file, offset);
     v->part[v->next] = part;
     *group = (cow_loc){v->group[v->next], H5I_GROUP};

@@ -15,8 +15,8 @@ void cow_views_close(cow_file *file);
 /* From which offset on views are in parts: this number changes as the file gets some, and lives as long as FILE. NULL: an error. */
 const uint64_t *cow_views_parts(cow_file *file);
 int cow_views_path(cow_file *file, char path[COW_PATH_MAX], uint64_t offset);
-/* The group that has the view of the record at OFFSET, or is to have it, in a file that is written. It stays open at least until three others have been
- * asked for. What the view is called there: cow_folder_name of its path. */
-int cow_views_open(cow_file *file, uint64_t offset, cow_loc *group);
+/* The group that has the view of the record at OFFSET, or is to have it, in a file that is written, and the view's path: cow_folder_name is what it is
+ * called there. The group stays open at least until three others have been asked for. */
+int cow_views_open(cow_file *file, uint64_t offset, cow_loc *group, char path[COW_PATH_MAX]);
 
 #endif

@@ -339,20 +339,6 @@ bool cow_layout_unmark(char path[COW_MARKED_MAX], uint64_t *root)
 
 /* ---- views ---- */
 
-int cow_layout_parts(cow_loc file, uint64_t *parts)
-{
-    int found = cow_layout_number(file, COW_PARTS, H5T_STD_U64LE, parts);
-
-    if (found < 0)
-        return -1;
-    if (found == 0)
-        *parts = COW_NO_PARTS;
-    else if (*parts % COW_VIEWS_PART != 0)
-        return cow_error(COW_CORRUPT, "the attribute '%s' is %llu, which is not where a part begins; try: h5cow verify",
-                         COW_PARTS, (unsigned long long)*parts);
-    return 0;
-}
-
 void cow_layout_part_path(char path[COW_PATH_MAX], uint64_t offset)
 {
     snprintf(path, COW_PATH_MAX, COW_PATH_VIEWS "/p%llx", (unsigned long long)(offset / COW_VIEWS_PART));

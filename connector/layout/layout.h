@@ -83,8 +83,6 @@ int cow_layout_number(cow_loc file, const char *name, hid_t type, void *value);
 #define COW_VIEWS_PART ((uint64_t)1 << 12)
 #define COW_NO_PARTS   UINT64_MAX
 
-/* From which offset on the views of FILE are in parts. */
-int cow_layout_parts(cow_loc file, uint64_t *parts);
 void cow_layout_view_path(char path[COW_PATH_MAX], uint64_t parts, uint64_t offset);
 /* The group of the part that has it. */
 void cow_layout_part_path(char path[COW_PATH_MAX], uint64_t offset);

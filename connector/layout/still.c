@@ -226,14 +226,32 @@ bool cow_layout_still_format(const cow_layout_still *still, uint32_t *format)
     return n.value != 0;
 }
 
-bool cow_layout_still_number(const cow_layout_still *still, const char *name, unsigned size, uint64_t *value)
+int cow_layout_told_number(const cow_layout_still *still, cow_loc file, const char *name, unsigned size,
+                           uint64_t *value)
 {
     number n = {.name = name, .size = size};
-    const bool found = still != NULL && find_number(still, &n);
+    uint8_t bytes[sizeof *value];
+    int found = 1;
 
-    if (found)
+    if (still != NULL && find_number(still, &n))
         *value = n.value;
+    else if ((found = cow_layout_number(file, name, size == 1 ? H5T_STD_U8LE : H5T_STD_U64LE, bytes)) > 0)
+        *value = cow_get_bytes(bytes, size);
     return found;
+}
+
+int cow_layout_parts(const cow_layout_still *still, cow_loc file, uint64_t *parts)
+{
+    int found = cow_layout_told_number(still, file, COW_PARTS, sizeof *parts, parts);
+
+    if (found < 0)
+        return -1;
+    if (found == 0)
+        *parts = COW_NO_PARTS;
+    else if (*parts % COW_VIEWS_PART != 0)
+        return cow_error(COW_CORRUPT, "the attribute '%s' is %llu, which is not where a part begins; try: h5cow verify",
+                         COW_PARTS, (unsigned long long)*parts);
+    return 0;
 }
 
 bool cow_layout_still_has(cow_loc file, cow_journal *journal)

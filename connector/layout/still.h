@@ -23,8 +23,11 @@ const cow_still *cow_layout_still_bytes(const cow_layout_still *still);
 bool cow_layout_still_shares(cow_layout_still *still);
 /* What the attribute `format` says. false: ask HDF5. */
 bool cow_layout_still_format(const cow_layout_still *still, uint32_t *format);
-/* What the attribute NAME, a number of SIZE bytes, was when the file was opened. false: ask HDF5, also where there is none, or STILL is NULL. */
-bool cow_layout_still_number(const cow_layout_still *still, const char *name, unsigned size, uint64_t *value);
+/* What the attribute NAME of FILE, a number of SIZE bytes, was when it was opened; what STILL, which may be NULL, does not tell, HDF5 does. 1; 0: there is none; -1 */
+int cow_layout_told_number(const cow_layout_still *still, cow_loc file, const char *name, unsigned size,
+                           uint64_t *value);
+/* The same of COW_PARTS: from which offset on views are in parts. */
+int cow_layout_parts(const cow_layout_still *still, cow_loc file, uint64_t *parts);
 
 /* Does FILE have a history? false: ask HDF5. JOURNAL may be NULL. */
 bool cow_layout_still_has(cow_loc file, cow_journal *journal);

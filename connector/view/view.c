@@ -215,19 +215,18 @@ static int add_mapping(const sink *to, unsigned rank, const cow_mapping *m, cons
     return map_boxes(to, &shown, source, !grows && whole(m, rank, extent) ? NULL : &from, extent);
 }
 
-/* CONTEXT's group is that of the view at OFFSET, which is called *NAME there, a part of PATH. */
-static int enter(cow_view_context *context, uint64_t offset, char path[COW_PATH_MAX], const char **name)
+/* CONTEXT's group and path are those of the view at OFFSET. What it is called there; NULL: an error. */
+static const char *enter(cow_view_context *context, uint64_t offset)
 {
     const uint64_t part = offset / COW_VIEWS_PART;
 
-    if (context->group.object == NULL || context->part != part) {
-        if (cow_view_link(context) < 0 || context->open(context->file, offset, &context->group) < 0)
-            return -1;
-        context->part = part;
-    }
-    cow_layout_view_path(path, *context->parts, offset);
-    *name = strrchr(path, '/') + 1;
-    return 0;
+    if (context->group.object != NULL && context->part == part)
+        cow_layout_view_path(context->path, *context->parts, offset);
+    else if (cow_view_link(context) < 0 ||
+             context->open(context->file, offset, &context->group, context->path) < 0)
+        return NULL;
+    context->part = part;
+    return strrchr(context->path, '/') + 1;
 }
 
 static int make_view(const cow_view_context *context, const char *name, hid_t space, hid_t dcpl)
@@ -235,7 +234,7 @@ static int make_view(const cow_view_context *context, const char *name, hid_t sp
     void *dataset;
 
     if (H5Sselect_all(space) < 0)
-        return cow_error_native("cannot make the view %s", name);
+        return cow_error_native("cannot make the view %s", context->path);
     if ((dataset = cow_native_dataset_create(context->group, name, context->type, space, dcpl)) == NULL)
         return -1;
     return cow_native_dataset_close(dataset);
@@ -284,12 +283,11 @@ static int show(cow_view_context *context, uint64_t offset, const hsize_t extent
     const hid_t told = maximum == NULL ? context->fill_dcpl : properties;
     const uint64_t mark = maximum == NULL ? 0 : offset;
     uint64_t bytes = H5Tget_size(context->type);
-    char path[COW_PATH_MAX];
-    const char *name;
+    const char *name = enter(context, offset);
     hid_t space, dcpl;
     int status = -1;
 
-    if (enter(context, offset, path, &name) < 0)
+    if (name == NULL)
         return -1;
     if (context->virtual != NULL && n > 0) {
         cow_virtual_begin(context->virtual);
@@ -339,12 +337,11 @@ int cow_view_node(cow_view_context *context, const cow_node *node)
 
 int cow_view_node_once(cow_view_context *context, cow_table *log, uint64_t node)
 {
-    char path[COW_PATH_MAX];
-    const char *name;
+    const char *name = enter(context, node);
     cow_node *record;
     int status;
 
-    if (enter(context, node, path, &name) < 0 || (status = cow_native_exists(context->group, name)) < 0)
+    if (name == NULL || (status = cow_native_exists(context->group, name)) < 0)
         return -1;
     if (status > 0)
         return 0;
@@ -492,12 +489,11 @@ int cow_view_composed(cow_view_context *context, const cow_composed *composed, c
     bool alone = context->source_rows > UINT32_MAX || piece_rows > UINT32_MAX;
     hsize_t extent[COW_MAX_RANK];
     hid_t space = H5I_INVALID_HID, dcpl = H5I_INVALID_HID;
-    char path[COW_PATH_MAX];
-    const char *name;
+    const char *name = enter(context, composed->offset);
     int status = -1, exists;
 
     /* a commit that failed may have left it */
-    if (enter(context, composed->offset, path, &name) < 0 || (exists = cow_native_exists(context->group, name)) < 0)
+    if (name == NULL || (exists = cow_native_exists(context->group, name)) < 0)
         return -1;
     if (exists > 0)
         return 0;

@@ -50,12 +50,14 @@ int cow_view_map_composed(hid_t dcpl, const cow_grid *grid, const cow_composed *
 
 /* What all views of a dataset share. */
 typedef struct cow_view_context {
-    /* Opens the group of the view of the record at OFFSET, which stays open until the next one is asked for; with it PARTS may change. */
-    int (*open)(void *file, uint64_t offset, cow_loc *group);
+    /* Opens the group of the view of the record at OFFSET, which stays open until the next one is asked for, and tells the view's path; with it
+     * PARTS may change. */
+    int (*open)(void *file, uint64_t offset, cow_loc *group, char path[COW_PATH_MAX]);
     void *file;
-    const uint64_t *parts; /* cow_layout_view_path */
-    cow_loc group;         /* of the views that have no links yet; object NULL: none */
+    const uint64_t *parts;   /* cow_layout_view_path */
+    cow_loc group;           /* of the views that have no links yet; object NULL: none */
     uint64_t part;
+    char path[COW_PATH_MAX]; /* of the view that is made */
     const cow_grid *grid;
     const uint64_t *extent; /* of the dataset */
     hid_t type;
