@@ -265,6 +265,51 @@ static void test_objects_that_were_deleted(void **state)
     remove(FILE_NAME);
 }
 
+static unsigned links_of(hid_t object)
+{
+    H5O_info2_t info;
+
+    assert_true(H5Oget_info3(object, &info, H5O_INFO_BASIC) >= 0);
+    return info.rc;
+}
+
+/* What is open is looked at when the first is asked about, and when what was deleted is closed. */
+static void test_a_deleted_object_that_is_open(void **state)
+{
+    const int beside[] = {FEW, MANY};
+    hid_t fapl = connector_fapl("sync=off"), open[MANY], type;
+    long times[2];
+    (void)state;
+
+    for (int i = 0; i < 2; i++) {
+        hid_t file, gone, space = H5Screate(H5S_SCALAR);
+        char name[40];
+
+        make_file(beside[i], fapl);
+        assert_true((file = H5Fopen(FILE_NAME, H5F_ACC_RDWR, fapl)) >= 0);
+        type = H5Tcopy(H5T_NATIVE_INT);
+        assert_true(H5Tcommit2(file, "type", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        gone = H5Dcreate2(file, "of the type", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        assert_true(gone >= 0 && H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 && links_of(type) == 2);
+        for (int k = 0; k < beside[i]; k++) {
+            snprintf(name, sizeof name, "beside/%d", k);
+            assert_true((open[k] = H5Dopen2(file, name, H5P_DEFAULT)) >= 0);
+        }
+        assert_true(H5Ldelete(file, "of the type", H5P_DEFAULT) >= 0 && links_of(gone) == 0);
+        asked = 0;
+        for (int k = 0; k < FEW; k++)
+            assert_true(links_of(open[k]) == 1 && links_of(type) == 2);
+        times[i] = asked;
+        assert_true(H5Dclose(gone) >= 0 && links_of(type) == 1);
+        for (int k = 0; k < beside[i]; k++)
+            assert_true(H5Dclose(open[k]) >= 0);
+        assert_true(H5Tclose(type) >= 0 && H5Sclose(space) >= 0 && H5Fclose(file) >= 0);
+    }
+    assert_int_equal(times[0], times[1]);
+    assert_true(H5Pclose(fapl) >= 0);
+    remove(FILE_NAME);
+}
+
 static int value_of(hid_t file, const char *name)
 {
     int values[1000];
@@ -318,6 +363,7 @@ int main(int argc, char **argv)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_objects_beside),
         cmocka_unit_test(test_objects_that_were_deleted),
+        cmocka_unit_test(test_a_deleted_object_that_is_open),
         cmocka_unit_test(test_objects_with_several_links),
     };
 

@@ -30,7 +30,7 @@ struct cow_counts {
     bool held;      /* by the history's own handle on a dataset: counted anew when that is closed */
     uint64_t edits; /* cow_changes_edits when they were counted */
     cow_map hidden; /* address -> references that the history alone holds */
-    cow_map open;   /* what is gone as soon as the application has closed it */
+    cow_map open;   /* what is gone as soon as the application has closed it: counted anew then */
     version_counts *versions;
 };
 
@@ -61,6 +61,17 @@ void cow_counts_closed(cow_file *file)
         file->counts->known = false;
 }
 
+bool cow_head_waits(const cow_file *file)
+{
+    return file->counts->open.count > 0;
+}
+
+void cow_head_closed(cow_file *file, const H5O_token_t *object)
+{
+    if (object == NULL || cow_map_get(&file->counts->open, cow_address(object), NULL))
+        file->counts->known = false;
+}
+
 typedef struct counting {
     cow_file *file;
     cow_map *count;  /* address -> references */
@@ -68,7 +79,6 @@ typedef struct counting {
     size_t done, queued, room;
     cow_map gone; /* objects whose references have been counted */
     cow_map open; /* groups and datasets that the application has open; only of the head */
-    bool waiting; /* one of them is gone when it is closed */
     bool held;    /* the history alone holds one that is gone */
     cow_loc object;
 } counting;
@@ -127,8 +137,7 @@ static int look_at(counting *c, uint64_t address, bool all)
     if (cow_native_info(c->object, NULL, H5O_INFO_BASIC, &info) < 0)
         status = -1;
     else if (cow_map_get(c->count, address, &count), all || info.rc <= count) {
-        if (cow_map_get(&c->open, address, NULL)) {
-            c->waiting = true;
+        if (cow_map_get(&c->open, address, NULL)) { /* it is gone when it is closed */
             status = cow_map_put(&c->file->counts->open, address, 0);
             goto done;
         }
@@ -178,8 +187,8 @@ static int add_held(counting *c)
     return 0;
 }
 
-/* What the history alone holds; *WAITING: what is open changes the answer. */
-static int count_links_of_history(cow_file *file, bool *waiting)
+/* What the history alone holds. */
+static int count_links_of_history(cow_file *file)
 {
     cow_loc removed = {.type = H5I_GROUP};
     counting c = {.file = file, .count = &file->counts->hidden};
@@ -198,7 +207,6 @@ static int count_links_of_history(cow_file *file, bool *waiting)
         status = -1;
     if (look_at_all(&c, false) < 0)
         status = -1;
-    *waiting = c.waiting;
     file->counts->held = c.held;
     return status;
 }
@@ -206,15 +214,15 @@ static int count_links_of_history(cow_file *file, bool *waiting)
 int cow_head_links_of_history(cow_file *file, uint64_t address, unsigned *count)
 {
     uint64_t hidden = 0;
-    bool waiting;
 
     *count = 0;
     if (!file->laid_out)
         return 0;
     if (!file->counts->known || file->counts->edits != cow_changes_edits(file)) {
-        if (count_links_of_history(file, &waiting) < 0)
+        file->counts->known = false;
+        if (count_links_of_history(file) < 0)
             return -1;
-        file->counts->known = !waiting;
+        file->counts->known = true;
         file->counts->edits = cow_changes_edits(file);
     }
     if (cow_map_get(&file->counts->hidden, address, &hidden))

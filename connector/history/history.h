@@ -304,6 +304,10 @@ int cow_file_removed(cow_file *file, const H5O_token_t *object);
 /* *COUNT, which HDF5 tells of a head object, or of an object of the version at VERSION_PATH, becomes what it would be
  * without the history: counts.c. */
 int cow_head_count(cow_file *file, const H5O_token_t *head, unsigned *count);
+/* These counts wait for the application to close an object, which nothing else holds: cow_head_closed is to be told of each, NULL: one of
+ * which nothing is known. */
+bool cow_head_waits(const cow_file *file);
+void cow_head_closed(cow_file *file, const H5O_token_t *object);
 int cow_version_count(cow_file *file, const char *version_path, const H5O_token_t *snapshot, unsigned *count);
 
 /* ---- copies ---- */

@@ -819,6 +819,22 @@ static bool lose_refused(cow_object *object)
     return true;
 }
 
+/* OBJECT is about to be closed, and nothing is counted before it is. */
+static void tell_counts(cow_object *object)
+{
+    const cow_home *home = object->home;
+    H5O_token_t token;
+
+    if ((object->type != H5I_GROUP && object->type != H5I_DATASET) || home == NULL || home->file == NULL ||
+        home->version != NULL || !cow_head_waits(home->file))
+        return;
+    if (cow_object_token(object, &token) < 0) {
+        cow_error_clear();
+        cow_head_closed(home->file, NULL);
+    } else
+        cow_head_closed(home->file, &token);
+}
+
 /* With the last object of a file that was closed before it, the changes made since then are committed. If that fails
  * nothing is closed and the id stays valid: to HDF5 an id whose close failed is an open one. A second close closes.
  * But a dataset's id is gone whatever its close reports, so a dataset is closed. */
@@ -861,6 +877,7 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
         if (home->version == NULL && !home->failed && !cow_quiet_nested())
             cow_file_stow(home->file);
     }
+    tell_counts(object);
     cow_object_release_last(object);
     if (cow_object_close_native(object->handle, object->type) < 0) {
         if (!always)
