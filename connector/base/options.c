@@ -20,7 +20,7 @@
 #define CACHE_DEFAULT       (32 * MIB)
 #define MEMORY_DEFAULT      (64 * MIB)
 #define MEMORY_MIN          KIB
-#define PIECES_DEFAULT      (8 * KIB) /* pieces of 512 bytes and more */
+#define PIECES_DEFAULT      KIB /* pieces of 64 bytes and more */
 #define PIECES_MIN          16
 #define CHUNK_MIN           (4 * KIB)
 #define CHUNK_MAX           GIB

@@ -40,6 +40,7 @@ typedef struct page {
     uint64_t first; /* row of the table */
     uint64_t rows;  /* 0: empty */
     uint8_t *bytes;
+    struct page *next; /* of those that have bytes */
 } page;
 
 struct cow_lookup {
@@ -54,6 +55,7 @@ struct cow_lookup {
     size_t loose_count, loose_taken; /* taken: looked at for the key 0 */
     page *page;                      /* each page of the table has one place here */
     size_t pages;
+    page *kept;              /* the first that has bytes: in a large table few of the places are ever used */
     page spare[LEAST_PAGES]; /* and one here, where there is no room for more */
 };
 
@@ -136,11 +138,14 @@ static int read_all(cow_lookup *r, uint64_t most)
 
 static void free_pages(cow_lookup *r)
 {
-    for (size_t i = 0; i < r->pages; i++) {
-        if (r->page[i].bytes != NULL && r->room != NULL)
+    while (r->kept != NULL) {
+        page *p = r->kept;
+
+        r->kept = p->next;
+        if (r->room != NULL)
             r->room->pages -= PAGE_BYTES;
-        free(r->page[i].bytes);
-        r->page[i] = (page){0};
+        free(p->bytes);
+        *p = (page){0};
     }
 }
 
@@ -276,8 +281,12 @@ static page *place_of(cow_lookup *r, uint64_t number)
     if (r->room != NULL && !cow_room_has_page(r->room, PAGE_BYTES)) {
         p = &r->spare[number % LEAST_PAGES];
         p->bytes = p->bytes == NULL ? malloc(PAGE_BYTES) : p->bytes;
-    } else if ((p->bytes = malloc(PAGE_BYTES)) != NULL && r->room != NULL)
-        r->room->pages += PAGE_BYTES;
+    } else if ((p->bytes = malloc(PAGE_BYTES)) != NULL) {
+        p->next = r->kept;
+        r->kept = p;
+        if (r->room != NULL)
+            r->room->pages += PAGE_BYTES;
+    }
     return p->bytes == NULL ? NULL : p;
 }
 

@@ -10,8 +10,7 @@
 
 #include "store/index.h"
 
-#define COW_PIECES_LEAST_CHUNK ((size_t)8 << 10) /* bytes: smaller chunks are not cut, unless that is asked for */
-#define COW_PIECES_OF_LEAST    16                /* into how many pieces at most the smallest chunk is cut */
+#define COW_PIECES_OF_LEAST 16 /* into how many pieces at most the smallest chunk is cut */
 
 typedef struct cow_piecing {
     unsigned rank, cut;           /* the dimension */

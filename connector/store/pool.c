@@ -248,11 +248,16 @@ typedef int rows_visitor(cow_pool *pool, uint64_t first, uint64_t count, const u
 
 static int visit_rows(cow_pool *pool, uint64_t from, uint64_t to, rows_visitor *visit, void *context)
 {
-    uint64_t block = LOAD_BYTES / cow_slot_row_size(pool->rank), count;
-    uint8_t *rows = to > from ? malloc(LOAD_BYTES) : NULL;
+    const size_t size = cow_slot_row_size(pool->rank);
+    uint64_t block = LOAD_BYTES / size, count;
+    uint8_t *rows;
     int status = 0;
 
-    if (to > from && rows == NULL)
+    if (from >= to)
+        return 0;
+    if (block > to - from)
+        block = to - from;
+    if ((rows = malloc((size_t)block * size)) == NULL)
         return no_memory(pool);
     for (; status == 0 && from < to; from += count) {
         count = to - from < block ? to - from : block;
