@@ -876,7 +876,8 @@ class Run:
         from conftest import STOCK
 
         self.folder, self.command, self.asan = pathlib.Path(folder), command, asan
-        self.env = {**STOCK, "HDF5_PLUGIN_PATH": plugins, "HDF5_VOL_CONNECTOR": "h5cow sync=off"}
+        # pieces=8K: chunks of 12,800 bytes are 24 pieces, so there are some that are none
+        self.env = {**STOCK, "HDF5_PLUGIN_PATH": plugins, "HDF5_VOL_CONNECTOR": "h5cow sync=off;pieces=8K"}
         self.stock = {**STOCK, "HDF5_PLUGIN_PATH": "/nowhere"}
         more = {
             "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:exitcode=99:max_allocation_size_mb=1024:hard_rss_limit_mb=1024",

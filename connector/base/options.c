@@ -20,7 +20,6 @@
 #define CACHE_DEFAULT       (32 * MIB)
 #define MEMORY_DEFAULT      (64 * MIB)
 #define MEMORY_MIN          KIB
-#define PIECES_DEFAULT      KIB /* pieces of 64 bytes and more */
 #define PIECES_MIN          16
 #define CHUNK_MIN           (4 * KIB)
 #define CHUNK_MAX           GIB
@@ -67,7 +66,7 @@ static cow_options *options_default(void)
     options->chunk_bytes = CHUNK_DEFAULT;
     options->cache_bytes = CACHE_DEFAULT;
     options->memory_bytes = MEMORY_DEFAULT;
-    options->pieces_least = PIECES_DEFAULT;
+    options->pieces_least = COW_PIECES_DEFAULT;
     options->threads = threads_default();
     return options;
 }
@@ -332,7 +331,7 @@ static int parse_pieces(const char *value, size_t *least)
     if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
         return parse_bytes(keys[PIECES], value, PIECES_MIN, CHUNK_MAX,
                            "on, off, or bytes from 16 to 1G, with K, M or G for the unit", least);
-    *least = value[1] == 'n' ? PIECES_DEFAULT : 0;
+    *least = value[1] == 'n' ? COW_PIECES_DEFAULT : 0;
     return 0;
 }
 

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define COW_PIECES_DEFAULT ((size_t)1 << 10) /* pieces of 64 bytes and more */
+
 /* A compressor that the connector adds to datasets which the application left unfiltered. */
 typedef struct cow_compress {
     enum { COW_COMPRESS_NONE, COW_COMPRESS_BLOSC, COW_COMPRESS_LZF, COW_COMPRESS_GZIP } library;

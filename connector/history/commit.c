@@ -115,14 +115,13 @@ int cow_root_show(cow_file *file, cow_view_context *context, uint64_t offset, co
 static int show_root(written_nodes *w, uint64_t offset, const cow_root *root)
 {
     cow_dataset *dataset = w->dataset;
-    const cow_loc head = {dataset->native, H5I_DATASET};
-    H5O_info2_t info;
+    const int attributes = cow_dataset_has_attributes(dataset);
     int whole;
 
-    if (cow_native_info(head, NULL, H5O_INFO_NUM_ATTRS, &info) < 0)
+    if (attributes < 0)
         return -1;
     whole = cow_root_show(dataset->file, &w->view, offset, root, &w->leaf,
-                          dataset->named_type || info.num_attrs > 0 ? H5I_INVALID_HID : dataset->dcpl);
+                          dataset->named_type || attributes ? H5I_INVALID_HID : dataset->dcpl);
     dataset->whole_view = whole > 0;
     return whole < 0 ? -1 : 0;
 }
@@ -202,9 +201,14 @@ int cow_dataset_views(const cow_dataset *dataset, cow_view_context *context)
 static int set_head_extent(cow_dataset *dataset)
 {
     hsize_t extent[COW_MAX_RANK], now[COW_MAX_RANK];
-    hid_t space = cow_native_dataset_space(dataset->native);
+    hid_t space;
     int status = -1;
 
+    if (dataset->native == NULL && !dataset->array.extent_changed)
+        return 0;
+    if (cow_dataset_hold(dataset, NULL) < 0)
+        return -1;
+    space = cow_native_dataset_space(dataset->native);
     for (unsigned d = 0; d < dataset->array.grid.rank; d++)
         extent[d] = dataset->array.extent[d];
     if (space < 0)

@@ -61,6 +61,11 @@ void cow_counts_closed(cow_file *file)
         file->counts->known = false;
 }
 
+bool cow_head_is_open(const cow_file *file, uint64_t address)
+{
+    return cow_map_get(&file->counts->open, address, NULL);
+}
+
 bool cow_head_waits(const cow_file *file)
 {
     return file->counts->open.count > 0;

@@ -769,12 +769,14 @@ int cow_dataset_attach(cow_file *file, void *native, bool named, cow_dataset **d
 
 /* ---- without opening it ---- */
 
-bool cow_file_reads_unopened(const cow_file *file, H5O_token_t *stand_in)
+bool cow_file_unopened(const cow_file *file, H5O_token_t *stand_in)
 {
     uint64_t address;
 
-    if (file->still == NULL || cow_file_shut(file) || !cow_file_keeps_closed() ||
-        !cow_layout_still_index(file->still, &address))
+    if (cow_file_shut(file) || !cow_file_keeps_closed())
+        return false;
+    if (file->still != NULL ? !cow_layout_still_index(file->still, &address)
+                            : file->written == NULL || cow_file_ended(file) || !cow_datasets_stand_in(file, &address))
         return false;
     *stand_in = cow_token(address);
     return true;
@@ -806,6 +808,10 @@ int cow_dataset_attach_unopened(cow_file *file, const H5O_token_t *token, const 
         (*dataset)->references++;
     } else if ((*dataset = make_unopened(file, address, false)) == NULL)
         return 0;
+    else if (cow_stowed_take(file, address, &(*dataset)->whole_view))
+        (*dataset)->root_changed = true;
+    if (cow_file_writable(file))
+        cow_datasets_unheld(file);
     if (!(*dataset)->named) {
         set_label(*dataset, path);
         (*dataset)->named = true;
@@ -824,6 +830,52 @@ int cow_dataset_attach_bare(cow_file *file, uint64_t address, const char *name, 
     }
     set_label(*dataset, name);
     return 1;
+}
+
+int cow_dataset_has_attributes(cow_dataset *dataset)
+{
+    cow_file *file = dataset->file;
+    cow_described told;
+    H5O_info2_t info;
+
+    if (dataset->native == NULL && file->written != NULL && !cow_changes_somewhere(file) &&
+        (cow_changes_flags(file, dataset->address) & ~COW_CHANGED_ARRAY) == 0 &&
+        cow_described_read(cow_still_source(cow_layout_still_bytes(file->written)), dataset->address, &told) > 0 && told.bare)
+        return 0;
+    if (cow_dataset_hold(dataset, NULL) < 0 ||
+        cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_NUM_ATTRS, &info) < 0)
+        return -1;
+    return info.num_attrs > 0;
+}
+
+void cow_dataset_opened(cow_dataset *dataset)
+{
+    cow_error_held *held;
+
+    if (!cow_file_writable(dataset->file) || dataset->snapshot || dataset->native != NULL)
+        return;
+    held = cow_error_hold();
+    if (cow_dataset_hold(dataset, NULL) < 0)
+        cow_error_clear(); /* it is tried again when its link goes */
+    cow_error_put_back(held);
+}
+
+bool cow_file_heads_unheld(const cow_file *file)
+{
+    return file->laid_out && !cow_file_shut(file) && cow_file_writable(file) && cow_datasets_were_unheld(file);
+}
+
+int cow_file_hold_heads(cow_file *file)
+{
+    cow_dataset *dataset;
+
+    if (!cow_file_heads_unheld(file))
+        return 0;
+    for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;)
+        if (!dataset->snapshot && !cow_dataset_idle(dataset) && cow_dataset_hold(dataset, NULL) < 0)
+            return -1;
+    cow_datasets_held(file);
+    return 0;
 }
 
 hid_t cow_dataset_type_unopened(cow_dataset *dataset)
@@ -851,7 +903,7 @@ int cow_dataset_store_last(cow_dataset *dataset)
 
 bool cow_dataset_dirty(const cow_dataset *dataset)
 {
-    return !dataset->snapshot && !dataset->dead && dataset->native != NULL &&
+    return !dataset->snapshot && !dataset->dead && !dataset->let_go &&
            (dataset->root == COW_NO_NODE || dataset->array.written || dataset->array.extent_changed ||
             cow_index_changed(dataset->array.index));
 }
@@ -863,6 +915,7 @@ cow_access **cow_dataset_access(cow_dataset *dataset)
 
 void cow_dataset_corked(cow_dataset *dataset)
 {
+    cow_dataset_opened(dataset);
     dataset->corked = true;
 }
 
@@ -945,7 +998,7 @@ int cow_dataset_begin_write(cow_dataset *dataset, const char *path)
                          "%s: a version is never changed; open the file itself to change its newest state, or write "
                          "the version to a file of its own with: h5cow export",
                          dataset->array.label);
-    if (cow_file_begin(dataset->file) < 0 || cow_dataset_hold(dataset, NULL) < 0)
+    if (cow_file_begin(dataset->file) < 0)
         return -1;
     cow_versions_depart(dataset->file);
     return cow_changes_note(dataset->file, dataset->address, COW_CHANGED_ARRAY, path);

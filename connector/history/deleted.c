@@ -433,6 +433,8 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
     if (cow_head_links_of_history(file, address, &hidden) < 0)
         return -1;
     if (hidden > 0) {
+        if (cow_head_is_open(file, address))
+            return 0;
         if (cow_native_open_token(file->loc, head, &object) < 0)
             return -1;
         status = cow_native_info(object, NULL, H5O_INFO_BASIC, &info);

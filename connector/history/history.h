@@ -193,14 +193,20 @@ cow_array *cow_dataset_array(cow_dataset *dataset);
 /* Refuses read-only files, versions and files in the error state; else notes that the dataset changes. PATH: where the
  * application found it, or NULL when unknown. */
 int cow_dataset_begin_write(cow_dataset *dataset, const char *path);
-/* The same of a head by its address, without opening it, in a file that stays as it is while it is open: where its type is one of HDF5's own
- * numbers. PATH is for messages. 1; 0: it is to be opened, perhaps with a recorded error. */
+/* The same of a head by its address, without opening it: where its type is one of HDF5's own numbers, and in a file that is written its creation
+ * properties are the usual ones. PATH is for messages. 1; 0: it is to be opened, perhaps with a recorded error. */
 int cow_dataset_attach_unopened(cow_file *file, const H5O_token_t *token, const char *path, cow_dataset **dataset);
 /* The same in a file that is written, of a head that nobody has open, that was committed and has not changed since, and that has neither
  * attributes nor a comment. NAME is for messages. 1; 0: it is to be opened. */
 int cow_dataset_attach_bare(cow_file *file, uint64_t address, const char *name, cow_dataset **dataset);
 /* Does cow_dataset_attach_unopened ever do so in this file? STAND_IN: a dataset of the history that can be opened instead. */
-bool cow_file_reads_unopened(const cow_file *file, H5O_token_t *stand_in);
+bool cow_file_unopened(const cow_file *file, H5O_token_t *stand_in);
+/* Such a one is open from here on: a handle of our own is as well, in a file that is written. */
+void cow_dataset_opened(cow_dataset *dataset);
+/* Links, or what holds objects beside them, are about to go, or to be called otherwise: heads that are in use, or wait for the commit, get handles
+ * of our own, so that their addresses cannot be used again. What the program has of them is to be opened before. */
+bool cow_file_heads_unheld(const cow_file *file); /* there may be such */
+int cow_file_hold_heads(cow_file *file);
 /* Its type, as HDF5 gives that of an open dataset; the caller closes it. */
 hid_t cow_dataset_type_unopened(cow_dataset *dataset);
 /* As for the dataset that the application made. Ids are the caller's. NATIVE may be NULL: it is opened where that is needed. */

@@ -165,6 +165,8 @@ void cow_file_keep_no_closed(void);
 /* dataset.c */
 /* A handle of our own on a head that is about to change. NATIVE: one that the application has, or NULL. */
 int cow_dataset_hold(cow_dataset *dataset, void *native);
+/* Has the head attributes? 1, 0, -1. It gets a handle of our own where its bytes do not tell. */
+int cow_dataset_has_attributes(cow_dataset *dataset);
 /* Nobody has it open, and the commit needs nothing of it: it is closed, and forgotten. */
 void cow_dataset_free(cow_dataset *dataset);
 /* commit.c: what a commit does with datasets, before there is a version, for COUNT of them that nobody has open. 1: something could not be
@@ -275,6 +277,8 @@ void cow_counts_free(cow_counts *counts);
 int cow_head_links_of_history(cow_file *file, uint64_t address, unsigned *count);
 /* After that: 1: the head object at ADDRESS hangs below a group that was deleted, and that the application still has open. 0, -1 */
 int cow_head_below_open(cow_file *file, uint64_t address);
+/* Is the object one of those, as of the last cow_head_links_of_history? */
+bool cow_head_is_open(const cow_file *file, uint64_t address);
 /* The history is about to close a handle of its own on a dataset: it may be what kept others alive. */
 void cow_counts_closed(cow_file *file);
 

@@ -81,6 +81,7 @@ void cow_pieces_offer(cow_dataset *dataset)
 
     array->known = dataset->root != COW_NO_NODE;
     array->pieces_least = writable ? dataset->file->options->pieces_least : 0;
+    array->pieces_asked = dataset->file->options->pieces_least != COW_PIECES_DEFAULT;
     array->pieces_source =
         (cow_pieces_source){.context = dataset, .choose = writable ? choose : NULL, .open = open_pool, .leave = leave};
 }

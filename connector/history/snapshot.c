@@ -443,7 +443,7 @@ static int decide_unopened(cow_walk *walk, uint64_t address, unsigned flags, con
     if (met != NULL && !cow_snapshots_known(file, address) && is_whole(walk, address, NULL))
         return NEW;
     if (met == NULL || (known && (flags != 0 || (walk->full && walk->types))) ||
-        cow_datasets_find(walk->file, address) != NULL) /* it is open */
+        (cow_datasets_find(file, address) != NULL && !cow_stowed_find(file, address, NULL, NULL))) /* it is open */
         return 0;
     if (cow_native_info(met->group, met->name, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS, &info) < 0) {
         cow_error_clear();

@@ -30,23 +30,42 @@ void cow_stowed_free(cow_stowed *stowed)
     free(stowed);
 }
 
+/* The head at ADDRESS that is in use, committed by this transaction, and that HDF5 has not opened for us. */
+static cow_dataset *unheld(const cow_file *file, uint64_t address)
+{
+    cow_dataset *dataset = cow_datasets_find(file, address);
+
+    return dataset != NULL && dataset->root_changed && dataset->native == NULL && !dataset->snapshot ? dataset : NULL;
+}
+
 bool cow_stowed_find(const cow_file *file, uint64_t address, uint64_t *root, bool *whole)
 {
+    const cow_dataset *dataset;
     uint64_t value;
 
-    if (!cow_map_get(&file->stowed->root, address, &value))
+    if (cow_map_get(&file->stowed->root, address, &value)) {
+        if (root != NULL)
+            *root = value >> 1;
+        if (whole != NULL)
+            *whole = value & 1;
+        return true;
+    }
+    if ((dataset = unheld(file, address)) == NULL)
         return false;
     if (root != NULL)
-        *root = value >> 1;
+        *root = dataset->root;
     if (whole != NULL)
-        *whole = value & 1;
+        *whole = dataset->whole_view;
     return true;
 }
 
 bool cow_stowed_take(cow_file *file, uint64_t address, bool *whole)
 {
-    if (!cow_stowed_find(file, address, NULL, whole))
+    uint64_t value;
+
+    if (!cow_map_get(&file->stowed->root, address, &value))
         return false;
+    *whole = value & 1;
     cow_map_remove(&file->stowed->root, address);
     return true;
 }
@@ -54,9 +73,12 @@ bool cow_stowed_take(cow_file *file, uint64_t address, bool *whole)
 void cow_stowed_used(cow_file *file, uint64_t address)
 {
     uint64_t *value = cow_map_at(&file->stowed->root, address);
+    cow_dataset *dataset = value == NULL ? unheld(file, address) : NULL;
 
     if (value != NULL)
         *value &= ~(uint64_t)1;
+    if (dataset != NULL)
+        dataset->whole_view = false;
 }
 
 void cow_stowed_end(cow_file *file, bool missed)
@@ -77,8 +99,9 @@ static bool waits(const cow_dataset *dataset)
     H5O_info2_t info;
 
     return dataset->references == 0 && !dataset->snapshot && !dataset->dead && !dataset->committing &&
-           dataset->native != NULL && (dataset->root_changed || cow_dataset_dirty(dataset)) && !dataset->array.refused &&
-           cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) == 0 && info.rc > 0;
+           (dataset->root_changed || cow_dataset_dirty(dataset)) && !dataset->array.refused &&
+           (dataset->native == NULL || /* its link is there */
+            (cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) == 0 && info.rc > 0));
 }
 
 static size_t list_waiting(cow_file *file, cow_dataset *list[])

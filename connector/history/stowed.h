@@ -16,9 +16,10 @@ typedef struct cow_stowed cow_stowed;
 cow_stowed *cow_stowed_new(void);
 void cow_stowed_free(cow_stowed *stowed);
 
-/* Is the head object at ADDRESS one of them? *ROOT: its root record; *WHOLE: the view of that can be the snapshot. Both may be NULL. */
+/* Is the head object at ADDRESS one of them, or in use and committed by this transaction without a handle of our own (cow_dataset_attach_unopened)?
+ * *ROOT: its root record; *WHOLE: the view of that can be the snapshot. Both may be NULL. */
 bool cow_stowed_find(const cow_file *file, uint64_t address, uint64_t *root, bool *whole);
-/* It is open again: *WHOLE as above. False: it was none. */
+/* It is in use again: *WHOLE as above. False: it was none of them. */
 bool cow_stowed_take(cow_file *file, uint64_t address, bool *whole);
 /* The head at ADDRESS was one of them, and open for a moment: it goes back, where nobody has it open. */
 void cow_stowed_back(cow_file *file, uint64_t address);

@@ -69,6 +69,7 @@ typedef struct cow_array {
                      written, so that the program hears there of a filter that fails */
     unsigned threads;
     size_t pieces_least; /* bytes of the smallest chunk that is cut into pieces; 0: none is */
+    bool pieces_asked;   /* for that size, by the option: also where it takes more room for now */
     cow_pieces_source pieces_source;
     /* state */
     uint64_t extent[COW_MAX_RANK]; /* elements */

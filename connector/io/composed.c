@@ -19,6 +19,12 @@
 /* With more pieces of its own than this part of all, a chunk is stored whole: each version reads and lists them again. Of smaller chunks
  * fewer: of 32 KiB, 1,500 versions of three series take 7 % more room so, and 6 % less time. */
 #define MOST_OWN(count, bytes) ((bytes) < (64u << 10) ? (count) * 3 / 8 : (count) * 3 / 4)
+/* A piece is two mappings more, some 200 bytes, in each version's view of the chunk, as long as that is composed; so of N versions that each
+ * change another piece the views take 100 N^2, and a new base, which ends that, as much as the chunk: small ones soon get one. */
+#define OWN_BYTES 64
+/* A pool of pieces takes some 10 KiB by itself, as much as a few small chunks: these are composed once their own pool has so much. */
+#define SMALL_CHUNK ((size_t)8 << 10)
+#define LEAST_POOL  ((uint64_t)64 << 10)
 /* But for one that fills from its beginning: how often the slots of its pieces may go down. Each time is a mapping more in its view. */
 #define MOST_DESCENTS 4
 /* The same for a chunk that was a hole: more are likely to be written as a whole. */
@@ -72,12 +78,22 @@ const cow_pieces *cow_array_pieces(cow_array *array, uint64_t id)
                : NULL;
 }
 
-/* Where new pieces go. 1; 0: the file cannot have them; -1. */
-static int pieces_for(cow_array *array, const cow_piecing *cut, const cow_pieces **found)
+/* Where new pieces go, of a chunk that was FORMER: where those are that it has, if they were cut alike; else where all of this cut are, which takes
+ * longer to find. 1; 0: the file cannot have them; -1. */
+static int pieces_for(cow_array *array, const cow_piecing *cut, const cow_composed *former, const cow_pieces **found)
 {
     uint32_t id;
     int made;
 
+    if (former->own != 0 && !array->pieces_chosen) {
+        *found = cow_array_pieces(array, former->piece_pool);
+        if (*found != NULL && memcmp((*found)->cut.piece, cut->piece, cut->rank * sizeof *cut->piece) == 0) {
+            array->pieces_chosen = true;
+            array->pieces_id = (*found)->id;
+            return 1;
+        }
+        cow_error_clear();
+    }
     if (array->pieces_chosen) {
         *found = cow_array_pieces(array, array->pieces_id);
         return *found == NULL ? -1 : 1;
@@ -473,6 +489,11 @@ static bool holes_show_fill(const cow_array *array)
     return array->fill_new && array->fill != NULL;
 }
 
+static bool pays(const cow_array *array)
+{
+    return array->pieces_asked || array->chunk_bytes >= SMALL_CHUNK || cow_pool_slots(array->pool) >= LEAST_POOL / array->chunk_bytes;
+}
+
 /* May this chunk, which has the entry OLD, be composed at all? HDF5 (1.14.5) divides by zero or loses chunks when a virtual dataset
  * takes parts of chunks of rank 32, so these stay whole for those who read without h5cow. Of a hole only where a version has the dataset: what is added then is
  * likely to be little. */
@@ -480,7 +501,7 @@ static bool may(const cow_array *array, const cow_save *save, uint64_t old, cow_
 {
     if (old == COW_HOLE && (!array->known || !holes_show_fill(array)))
         return false;
-    return array->pieces_least > 0 && array->pieces_source.choose != NULL && !array->pieces_none && !array->heap &&
+    return array->pieces_least > 0 && pays(array) && array->pieces_source.choose != NULL && !array->pieces_none && !array->heap &&
            !array->plain_edges && save->ready == NULL && array->filtering == NULL && array->grid.rank < COW_MAX_RANK &&
            (cow_codec_identity(array->codec) || cow_codec_parallel(array->codec)) &&
            cow_piecing_plan(cut, &array->grid, array->element_size, array->pieces_least);
@@ -502,6 +523,15 @@ static bool fills(const cow_array *array, const cow_save *save, const cow_compos
         }
     cow_array_chunk_trimmed(array, save->chunk, trimmed);
     return descents <= MOST_DESCENTS && memcmp(trimmed, array->grid.chunk, array->grid.rank * sizeof *trimmed) != 0;
+}
+
+static unsigned most_own(unsigned count, size_t bytes)
+{
+    unsigned most = MOST_OWN(count, bytes), few = 1;
+
+    while (few < most && (size_t)(few + 1) * (few + 1) * OWN_BYTES <= bytes)
+        few++;
+    return few < most ? few : most;
 }
 
 static void missed(cow_array *array)
@@ -544,7 +574,7 @@ int cow_composed_save(cow_array *array, cow_save *save, uint64_t old)
     }
     most = old == COW_HOLE                ? MOST_NEW(cut.count)
            : fills(array, save, &former) ? cut.count
-                                         : MOST_OWN(cut.count, array->chunk_bytes);
+                                         : most_own(cut.count, array->chunk_bytes);
     own = differing(&cut, save->bytes, base, most, &n);
     if (n > most) {
         if (former.base != COW_HOLE || old == COW_HOLE) /* else it is full now, which says nothing of the next one */
@@ -560,7 +590,7 @@ int cow_composed_save(cow_array *array, cow_save *save, uint64_t old)
         save->slot = save->settled ? COW_NO_SLOT : former.base;
         return 1;
     }
-    if ((status = pieces_for(array, &cut, &pieces)) <= 0) {
+    if ((status = pieces_for(array, &cut, &former, &pieces)) <= 0) {
         array->pieces_none = status == 0;
         return status;
     }

@@ -119,6 +119,8 @@ static herr_t copy_or_move(bool move, cow_object *source, const H5VL_loc_params_
         cow_target_parent(from_object, &from, link_name(&from), move ? "move the link" : "copy the link",
                           &from_target) < 0)
         goto done;
+    if (move && cow_homes_open_heads(from_target.home) < 0)
+        goto done;
     status = move ? H5VLlink_move(from.native, &from.loc, to.native, &to.loc, cow_native_id(), lcpl, lapl, dxpl, req)
                   : H5VLlink_copy(from.native, &from.loc, to.native, &to.loc, cow_native_id(), lcpl, lapl, dxpl, req);
     if (status < 0)
@@ -321,6 +323,8 @@ static herr_t delete (cow_object *o, cow_where *where, H5VL_link_specific_args_t
         if (cow_target_object(o, &in, "delete a link of", &target) < 0)
             goto done;
     } else if (cow_target_parent(o, where, link_name(where), "delete", &target) < 0)
+        goto done;
+    if (cow_homes_open_heads(target.home) < 0)
         goto done;
     if (target.home != NULL && target.home->file != NULL && cow_file_writable(target.home->file)) {
         get.args.get_info.linfo = &info;

@@ -384,6 +384,8 @@ static int keep_last(const cow_where *where, const cow_target *target)
 
     if (target->home == NULL || target->home->file == NULL)
         return 0;
+    if (cow_homes_open_heads(target->home) < 0)
+        return -1;
     known = target->known && cow_info_quietly(where->native, &where->loc, &info) > 0;
     if (cow_file_unstow(target->home->file, known ? &info : NULL) < 0)
         return -1;

@@ -282,12 +282,19 @@ static int collect(cow_object *object, const char *operation, void *argument)
 static struct {
     const char *name;
     int (*serve)(cow_object *object, const char *operation, void *argument);
+    bool heads; /* they may get others, or go */
     int number; /* 0: none */
 } operations[] = {
-    {"h5cow.let_go", let_go, 0},      {"h5cow.describe", describe, 0},    {"h5cow.commit", commit, 0},
-    {"h5cow.abort", drop_changes, 0}, {"h5cow.version", tell_version, 0}, {"h5cow.versions", list_versions, 0},
-    {"h5cow.restore", restore, 0},    {"h5cow.name", name_version, 0},    {"h5cow.forget", forget, 0},
-    {"h5cow.collect", collect, 0},
+    {"h5cow.let_go", let_go, false, 0},
+    {"h5cow.describe", describe, false, 0},
+    {"h5cow.commit", commit, false, 0},
+    {"h5cow.abort", drop_changes, true, 0},
+    {"h5cow.version", tell_version, false, 0},
+    {"h5cow.versions", list_versions, false, 0},
+    {"h5cow.restore", restore, true, 0},
+    {"h5cow.name", name_version, false, 0},
+    {"h5cow.forget", forget, true, 0},
+    {"h5cow.collect", collect, true, 0},
 };
 #define OPERATIONS (sizeof operations / sizeof *operations)
 
@@ -338,5 +345,7 @@ int cow_operation_serve(cow_object *object, const H5VL_optional_args_t *args)
 
     if (object == NULL) /* a handle of HDF5's own */
         return cow_error(COW_USAGE, "this is not a file of the program");
-    return i == OPERATIONS ? -1 : operations[i].serve(object, operations[i].name, args->args);
+    if (i == OPERATIONS || (operations[i].heads && cow_homes_open_heads(object->home) < 0))
+        return -1;
+    return operations[i].serve(object, operations[i].name, args->args);
 }

@@ -1,8 +1,10 @@
-/* Datasets that are not opened before HDF5 is needed for them. In a file that is only read, most of what a program asks of a versioned
- * dataset the history answers, while to open the virtual dataset under it, and to close that again, costs HDF5 more than all the rest:
+/* Datasets that are not opened before HDF5 is needed for them. Most of what a program asks of a versioned dataset the history answers, while to open the virtual dataset under it, and to close that again, costs HDF5 more than all the rest:
  * 340,000 instructions. So the wrapper has a stand-in: a handle of the program's own on a dataset of the history, which is open anyway, through
  * the same opening of the file, so that HDF5 counts it as it would count the dataset. Nothing but that, and which file it is of, is ever asked
- * of the stand-in: for all else cow_object_opened puts the dataset in its place. */
+ * of the stand-in: for all else cow_object_opened puts the dataset in its place.
+ *
+ * Elements of such a dataset are written as well: they are the history's. But HDF5 does not know that it is open: so before links go or get other
+ * names, all that are not open are opened (cow_homes_open_heads). */
 #include "vol/vol.h"
 
 #include <stdlib.h>
@@ -32,6 +34,19 @@ static char *absolute(const cow_object *near, const char *name)
     sprintf(all, "%s/%s", path, name);
     free(path);
     return all;
+}
+
+/* As H5Iget_name would say it: the history notes by this what changed. */
+static bool is_plain(const char *path)
+{
+    while (*path == '/') {
+        size_t part = strcspn(++path, "/");
+
+        if (part == 0 || (part == 1 && *path == '.'))
+            return false;
+        path += part;
+    }
+    return *path == '\0';
 }
 
 /* A path with more soft links than usual is one that cow_object_again could not follow. */
@@ -68,7 +83,7 @@ cow_object *cow_unopened_new(const cow_object *near, const cow_where *where, con
     char *path;
 
     if (home == NULL || home->file == NULL || home->version != NULL || near->unnamed || near->detached || near->unlinked ||
-        loc->type != H5VL_OBJECT_BY_NAME || !cow_file_reads_unopened(home->file, &token) || cow_home_mounts(home))
+        loc->type != H5VL_OBJECT_BY_NAME || !cow_file_unopened(home->file, &token) || cow_home_mounts(home) || home->swmr_write)
         return NULL;
     if (!usual_links(loc->loc_data.loc_by_name.lapl_id))
         return NULL;
@@ -76,7 +91,8 @@ cow_object *cow_unopened_new(const cow_object *near, const cow_where *where, con
         goto not_so;
     if ((path = absolute(near, name)) == NULL)
         return NULL;
-    if (cow_dataset_attach_unopened(home->file, &info.token, path, &dataset) <= 0) {
+    if ((cow_file_writable(home->file) && !is_plain(path)) ||
+        cow_dataset_attach_unopened(home->file, &info.token, path, &dataset) <= 0) {
         free(path);
         goto not_so;
     }
@@ -116,5 +132,7 @@ void *cow_unopened_open(cow_object *object)
     free(path);
     cow_object_close_native(object->handle, H5I_DATASET);
     object->handle = real;
+    if (object->dataset != NULL)
+        cow_dataset_opened(object->dataset);
     return real;
 }

@@ -144,6 +144,8 @@ cow_wrapping *cow_home_wrap(cow_home *home, bool unnamed, bool detached);
 void cow_home_unwrap(cow_home *home);
 /* Datasets that are not open yet are opened: mounting changes what names lead to, and what H5Iget_name says of open objects. */
 void cow_homes_open_all(void);
+/* Links in the file, or what holds objects beside them, are about to go or to get other names: what is in use is opened before. */
+int cow_homes_open_heads(const cow_home *home);
 int cow_home_mount(cow_home *parent, cow_home *child);
 /* Is something mounted in it, or it in something? */
 bool cow_home_mounts(const cow_home *home);

@@ -404,6 +404,19 @@ void cow_homes_open_all(void)
     cow_error_put_back(held);
 }
 
+int cow_homes_open_heads(const cow_home *home)
+{
+    cow_file *file = home == NULL ? NULL : home->file;
+
+    if (file == NULL || !cow_file_heads_unheld(file))
+        return 0;
+    for (const cow_home *h = now.homes; h != NULL; h = h->next)
+        for (cow_object *o = h->file == file ? h->datasets : NULL; o != NULL; o = o->next_dataset)
+            if (o->unopened != NULL && cow_object_opened(o) == NULL)
+                return -1;
+    return cow_file_hold_heads(file);
+}
+
 int cow_home_mount(cow_home *parent, cow_home *child)
 {
     if (parent == NULL || child == NULL || parent == child)
@@ -611,6 +624,8 @@ char *cow_object_path(const cow_object *object)
         return strdup("");
     if (object->unnamed || object->detached)
         return NULL;
+    if (object->unopened != NULL)
+        return strdup(object->unopened);
     args.args.get_name.buf = local;
     args.args.get_name.buf_size = sizeof local;
     args.args.get_name.name_len = &length;
@@ -698,6 +713,8 @@ static bool to_reopen(const cow_home *home, const cow_home *of, const cow_object
 {
     bool same = of->version == NULL && home->version == NULL && home->file != NULL && of->file == home->file;
 
+    if (o->unopened != NULL)
+        return false;
     return followers ? (of == home || same) && o->shape > 0 : same && (o->dataset != NULL || o->user_virtual);
 }
 
