@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 static const char *const names[2] = {"unopened-native.h5", "unopened.h5"};
 
 /* ---- the file ---- */
@@ -901,6 +904,80 @@ static void test_written_at_random(void **state)
     free(l[1].data);
 }
 
+/* ---- other access properties ---- */
+
+/* The first open handle on "chunked" is one that HDF5 has not opened: what the program opens otherwise, by a list with a prefix for files, must
+ * neither take that from it nor be refused where HDF5 does not. HOW: what is done meanwhile. */
+static void open_otherwise(int side, listing *l, int how)
+{
+    hid_t fapl = access_of(side, H5F_CLOSE_DEFAULT), file = H5Fopen(names[side], H5F_ACC_RDWR, fapl),
+          prefix = H5Pcreate(H5P_DATASET_ACCESS), id = H5Oopen(file, how & 1 ? "a" : "chunked", H5P_DEFAULT), other = -1;
+    hobj_ref_t reference;
+
+    H5Pset_efile_prefix(prefix, "/tmp");
+    H5Rcreate(&reference, file, how & 1 ? "a" : "chunked", H5R_OBJECT, -1);
+    write_some(l, id, 17);
+    if (how & 2)
+        say(l, "closed %d\n", H5Oclose(id));
+    if (how & 4)
+        other = H5Rdereference2(file, prefix, H5R_OBJECT, &reference);
+    else if (how & 8)
+        other = H5Dopen2(file, how & 16 ? "gzip" : "chunked", prefix);
+    else
+        H5Pset_chunk_cache(prefix, 101, 123456, 0.5), other = H5Oopen(file, "chunked", prefix);
+    say(l, "opened otherwise %d\n", other >= 0);
+    if (other >= 0) {
+        write_some(l, other, 24);
+        extend(l, other, 9);
+    }
+    if (!(how & 2)) {
+        change_attribute(l, id, 4);
+        ask_name(l, id);
+        say(l, "moved %d\n", H5Lmove(file, "gzip", file, "packed", H5P_DEFAULT, H5P_DEFAULT));
+        say(l, "deleted %d\n", H5Ldelete(file, how & 1 ? "a" : "chunked", H5P_DEFAULT));
+        ask_info(l, id);
+        say(l, "linked %d\n", H5Lcreate_hard(id, ".", file, "back", H5P_DEFAULT, H5P_DEFAULT));
+        say(l, "closed %d\n", H5Oclose(id));
+    }
+    say(l, "flush %d\n", H5Fflush(file, H5F_SCOPE_GLOBAL));
+    if (other >= 0)
+        say(l, "closed %d\n", H5Oclose(other));
+    say(l, "closed %d\n", H5Fclose(file));
+    H5Pclose(prefix);
+    H5Pclose(fapl);
+}
+
+/* The last one: once a prefix was used, nothing stays unopened in this process. So each is a process of its own. */
+static void test_other_access_properties(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 32; how++) {
+        pid_t child;
+        int status;
+
+        fflush(stdout);
+        assert_true((child = fork()) >= 0);
+        if (child == 0) {
+            listing l[2] = {{0}};
+
+            make_both();
+            during("way %d", how);
+            for (int side = 0; side < 2; side++) {
+                H5E_BEGIN_TRY
+                {
+                    open_otherwise(side, &l[side], how);
+                }
+                H5E_END_TRY
+                look_at_all(side, &l[side], "");
+            }
+            status = same_text("otherwise", &l[0], &l[1]);
+            fflush(stdout);
+            _exit(status ? 0 : 1);
+        }
+        assert_true(waitpid(child, &status, 0) == child && status == 0);
+    }
+}
+
 static int begin(void **state)
 {
     return H5Zregister(&foreign) < 0 ? -1 : through_begin(state);
@@ -909,7 +986,7 @@ static int begin(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_first), cmocka_unit_test(test_names), cmocka_unit_test(test_at_random),
-                                       cmocka_unit_test(test_written_at_random)};
+                                       cmocka_unit_test(test_written_at_random), cmocka_unit_test(test_other_access_properties)};
 
     return test_main(tests, argc, argv, begin, through_end);
 }

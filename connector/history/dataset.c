@@ -228,14 +228,34 @@ static int hold_alike(cow_dataset *dataset, void *native, void **own)
     return 0;
 }
 
+/* HDF5 takes the access properties of what is opened by its address from the call of the program that it is in. Of ours they are the default
+ * ones, of one beside NATIVE those that this has. */
+static int open_own(const cow_dataset *dataset, const void *native, cow_loc *own)
+{
+    const H5O_token_t token = cow_token(dataset->address);
+    cow_apart apart;
+    bool alone = native == NULL && cow_native_apart(&apart) == 0;
+    int status;
+
+    if (native == NULL && !alone)
+        cow_error_clear();
+    status = cow_native_open_token(dataset->file->loc, &token, own);
+    if (alone)
+        cow_native_together(&apart);
+    if (alone && status < 0) { /* the program has it open by this call: cow_datasets_hold_again */
+        cow_error_clear();
+        status = cow_native_open_token(dataset->file->loc, &token, own);
+    }
+    return status;
+}
+
 int cow_dataset_hold(cow_dataset *dataset, void *native)
 {
-    H5O_token_t token = cow_token(dataset->address);
     cow_loc own = {.type = H5I_DATASET};
 
     if (dataset->native != NULL)
         return 0;
-    if (cow_native_open_token(dataset->file->loc, &token, &own) < 0) { /* which costs less, and is refused rarely */
+    if (open_own(dataset, native, &own) < 0) { /* which costs less, and is refused rarely */
         cow_file_keep_no_closed();
         own.object = NULL;
         if (native == NULL || hold_alike(dataset, native, &own.object) < 0 || own.object == NULL)
@@ -739,6 +759,10 @@ int cow_dataset_attach(cow_file *file, void *native, bool named, cow_dataset **d
         return -1;
     address = cow_address(&info.token);
     if ((*dataset = cow_datasets_find(file, address)) != NULL) {
+        if (cow_file_writable(file) && !(*dataset)->snapshot && !(*dataset)->dead && cow_dataset_hold(*dataset, native) < 0) {
+            *dataset = NULL; /* as NATIVE is open here, it can be opened: so no commit fails for it */
+            return -1;
+        }
         if (named && ((*dataset)->references == 0 || !(*dataset)->named))
             make_label(*dataset, native, true);
         (*dataset)->references++;
@@ -842,10 +866,11 @@ int cow_dataset_has_attributes(cow_dataset *dataset)
         (cow_changes_flags(file, dataset->address) & ~COW_CHANGED_ARRAY) == 0 &&
         cow_described_read(cow_still_source(cow_layout_still_bytes(file->written)), dataset->address, &told) > 0 && told.bare)
         return 0;
-    if (cow_dataset_hold(dataset, NULL) < 0 ||
-        cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_NUM_ATTRS, &info) < 0)
-        return -1;
-    return info.num_attrs > 0;
+    if (cow_dataset_hold(dataset, NULL) < 0) {
+        cow_error_clear();
+        return 1; /* then its snapshot is made anew */
+    }
+    return cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_NUM_ATTRS, &info) < 0 ? -1 : info.num_attrs > 0;
 }
 
 void cow_dataset_opened(cow_dataset *dataset)
@@ -865,17 +890,24 @@ bool cow_file_heads_unheld(const cow_file *file)
     return file->laid_out && !cow_file_shut(file) && cow_file_writable(file) && cow_datasets_were_unheld(file);
 }
 
-int cow_file_hold_heads(cow_file *file)
+bool cow_head_unheld(const cow_file *file, const H5O_token_t *head)
+{
+    const cow_dataset *dataset = cow_file_heads_unheld(file) ? cow_datasets_find(file, cow_address(head)) : NULL;
+
+    return dataset != NULL && dataset->native == NULL && !dataset->snapshot;
+}
+
+void cow_file_hold_heads(cow_file *file, bool opened)
 {
     cow_dataset *dataset;
 
-    if (!cow_file_heads_unheld(file))
-        return 0;
     for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;)
-        if (!dataset->snapshot && !cow_dataset_idle(dataset) && cow_dataset_hold(dataset, NULL) < 0)
-            return -1;
-    cow_datasets_held(file);
-    return 0;
+        if (!dataset->snapshot && !cow_dataset_idle(dataset) && cow_dataset_hold(dataset, NULL) < 0) {
+            cow_error_clear();
+            opened = false;
+        }
+    if (opened)
+        cow_datasets_held(file);
 }
 
 hid_t cow_dataset_type_unopened(cow_dataset *dataset)

@@ -287,11 +287,8 @@ void cow_file_prefix_seen(void)
 {
     cow_file_keep_no_closed();
     for (cow_file *file = open_files; file != NULL; file = file->next)
-        if (!cow_file_shut(file)) {
-            if (cow_file_hold_heads(file) < 0)
-                cow_error_clear();
+        if (!cow_file_shut(file))
             cow_datasets_sweep(file);
-        }
 }
 
 bool cow_file_keeps_closed(void)

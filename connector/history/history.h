@@ -204,9 +204,11 @@ bool cow_file_unopened(const cow_file *file, H5O_token_t *stand_in);
 /* Such a one is open from here on: a handle of our own is as well, in a file that is written. */
 void cow_dataset_opened(cow_dataset *dataset);
 /* Links, or what holds objects beside them, are about to go, or to be called otherwise: heads that are in use, or wait for the commit, get handles
- * of our own, so that their addresses cannot be used again. What the program has of them is to be opened before. */
+ * of our own, so that their addresses cannot be used again. Where that fails it is tried again the next time. OPENED: so is all that the program
+ * has of them, by HDF5. Only where cow_file_heads_unheld. */
+void cow_file_hold_heads(cow_file *file, bool opened);
 bool cow_file_heads_unheld(const cow_file *file); /* there may be such */
-int cow_file_hold_heads(cow_file *file);
+bool cow_head_unheld(const cow_file *file, const H5O_token_t *head); /* it is one */
 /* Its type, as HDF5 gives that of an open dataset; the caller closes it. */
 hid_t cow_dataset_type_unopened(cow_dataset *dataset);
 /* As for the dataset that the application made. Ids are the caller's. NATIVE may be NULL: it is opened where that is needed. */

@@ -87,7 +87,8 @@ static int pieces_for(cow_array *array, const cow_piecing *cut, const cow_compos
 
     if (former->own != 0 && !array->pieces_chosen) {
         *found = cow_array_pieces(array, former->piece_pool);
-        if (*found != NULL && memcmp((*found)->cut.piece, cut->piece, cut->rank * sizeof *cut->piece) == 0) {
+        if (*found != NULL && memcmp((*found)->cut.piece, cut->piece, cut->rank * sizeof *cut->piece) == 0 &&
+            (cow_codec_identity((*found)->codec) || cow_codec_parallel((*found)->codec))) {
             array->pieces_chosen = true;
             array->pieces_id = (*found)->id;
             return 1;

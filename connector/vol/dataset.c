@@ -28,14 +28,14 @@ bool cow_refused_for_prefix(hid_t stack)
     if (stack >= 0)
         H5Ewalk2(stack, H5E_WALK_UPWARD, is_about_prefix, &prefix);
     if (prefix)
-        cow_file_prefix_seen();
+        cow_homes_prefix_seen();
     return prefix;
 }
 
 static void look_for_prefix(hid_t dapl)
 {
     if (dapl != H5P_DATASET_ACCESS_DEFAULT && H5Pget_efile_prefix(dapl, NULL, 0) > 0)
-        cow_file_prefix_seen();
+        cow_homes_prefix_seen();
 }
 
 /* ---- create, open ---- */
@@ -605,7 +605,7 @@ static int set_extent(cow_object *o, const hsize_t *size)
     }
     if (!changed)
         return 0;
-    if (cow_vol_dataset_before_write(o) < 0)
+    if (cow_vol_dataset_before_write(o) < 0 || cow_object_opened(o) == NULL) /* the commit changes what HDF5 has of it */
         return -1;
     return cow_array_resize(array, extent);
 }

@@ -119,8 +119,8 @@ static herr_t copy_or_move(bool move, cow_object *source, const H5VL_loc_params_
         cow_target_parent(from_object, &from, link_name(&from), move ? "move the link" : "copy the link",
                           &from_target) < 0)
         goto done;
-    if (move && cow_homes_open_heads(from_target.home) < 0)
-        goto done;
+    if (move)
+        cow_homes_open_heads(from_target.home);
     status = move ? H5VLlink_move(from.native, &from.loc, to.native, &to.loc, cow_native_id(), lcpl, lapl, dxpl, req)
                   : H5VLlink_copy(from.native, &from.loc, to.native, &to.loc, cow_native_id(), lcpl, lapl, dxpl, req);
     if (status < 0)
@@ -324,8 +324,7 @@ static herr_t delete (cow_object *o, cow_where *where, H5VL_link_specific_args_t
             goto done;
     } else if (cow_target_parent(o, where, link_name(where), "delete", &target) < 0)
         goto done;
-    if (cow_homes_open_heads(target.home) < 0)
-        goto done;
+    cow_homes_open_heads(target.home);
     if (target.home != NULL && target.home->file != NULL && cow_file_writable(target.home->file)) {
         get.args.get_info.linfo = &info;
         H5E_BEGIN_TRY

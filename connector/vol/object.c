@@ -8,17 +8,24 @@
 
 /* Opening failed. Perhaps because the history has the dataset open for who opens it again, and the application wants another prefix:
  * H5Rdereference2 does not tell us which. */
-static void *open_again(const cow_where *where, H5I_type_t *opened_type, hid_t dxpl, void **req)
+static void *open_again(const cow_object *o, const cow_where *where, H5I_type_t *opened_type, hid_t dxpl, void **req)
 {
     hid_t stack = cow_errors_take();
+    cow_file *file = o->home == NULL ? NULL : o->home->file;
     void *native = NULL;
 
     if (cow_refused_for_prefix(stack)) {
+        if (file != NULL)
+            cow_datasets_let_go(file);
         H5E_BEGIN_TRY
         {
             native = H5VLobject_open(where->native, &where->loc, cow_native_id(), opened_type, dxpl, req);
         }
         H5E_END_TRY
+        if (file != NULL && cow_datasets_hold_again(file) < 0 && native != NULL) {
+            cow_object_close_native(native, *opened_type);
+            native = NULL;
+        }
     }
     if (native == NULL)
         cow_errors_give_back(stack);
@@ -34,15 +41,21 @@ void *cow_vol_object_open(void *object, const H5VL_loc_params_t *loc, H5I_type_t
     cow_where where;
     cow_detour detour;
     void *native;
+    bool as_dataset; /* by access properties of one */
 
     if (cow_locate(o, loc, COW_TO_READ, &where) < 0 || cow_hide_index(o, &where) < 0)
         goto done;
-    if (cow_unopened_likely(o->home) && (opened = cow_unopened_new(o, &where, &where.loc)) != NULL) {
+    as_dataset = loc->type == H5VL_OBJECT_BY_NAME && cow_is_dapl(loc->loc_data.loc_by_name.lapl_id);
+    if (!as_dataset && cow_unopened_likely(o->home) && (opened = cow_unopened_new(o, &where, &where.loc)) != NULL) {
         *opened_type = H5I_DATASET;
         goto done;
     }
+    if (where.loc.type == H5VL_OBJECT_BY_TOKEN)
+        cow_homes_open_head(o->home, where.loc.loc_data.loc_by_token.token);
+    else if (as_dataset)
+        cow_homes_open_heads(o->home);
     if ((native = H5VLobject_open(where.native, &where.loc, cow_native_id(), opened_type, dxpl, req)) != NULL ||
-        (native = open_again(&where, opened_type, dxpl, req)) != NULL)
+        (native = open_again(o, &where, opened_type, dxpl, req)) != NULL)
         opened = cow_object_wrap(o, native, *opened_type, loc->type == H5VL_OBJECT_BY_TOKEN);
     else if (cow_detour_by_name(&where, &detour)) {
         opened = cow_vol_object_open(detour.file, &detour.loc, opened_type, dxpl, req);
@@ -384,8 +397,7 @@ static int keep_last(const cow_where *where, const cow_target *target)
 
     if (target->home == NULL || target->home->file == NULL)
         return 0;
-    if (cow_homes_open_heads(target->home) < 0)
-        return -1;
+    cow_homes_open_heads(target->home);
     known = target->known && cow_info_quietly(where->native, &where->loc, &info) > 0;
     if (cow_file_unstow(target->home->file, known ? &info : NULL) < 0)
         return -1;

@@ -345,7 +345,9 @@ int cow_operation_serve(cow_object *object, const H5VL_optional_args_t *args)
 
     if (object == NULL) /* a handle of HDF5's own */
         return cow_error(COW_USAGE, "this is not a file of the program");
-    if (i == OPERATIONS || (operations[i].heads && cow_homes_open_heads(object->home) < 0))
+    if (i == OPERATIONS)
         return -1;
+    if (operations[i].heads)
+        cow_homes_open_heads(object->home);
     return operations[i].serve(object, operations[i].name, args->args);
 }

@@ -49,6 +49,12 @@ static bool is_plain(const char *path)
     return *path == '\0';
 }
 
+/* H5Oopen takes the access properties of a dataset as well. */
+bool cow_is_dapl(hid_t lapl)
+{
+    return lapl != H5P_LINK_ACCESS_DEFAULT && H5Pisa_class(lapl, H5P_DATASET_ACCESS) > 0;
+}
+
 /* A path with more soft links than usual is one that cow_object_again could not follow. */
 static bool usual_links(hid_t lapl)
 {
@@ -123,9 +129,16 @@ void *cow_unopened_open(cow_object *object)
 {
     char *path = object->unopened;
     void *real;
+    cow_apart apart;
+    bool alone = cow_native_apart(&apart) == 0; /* the program is in a call that may have other access properties */
 
+    if (!alone)
+        cow_error_clear();
     object->unopened = NULL; /* HDF5 may ask for what is under the id meanwhile */
-    if ((real = cow_object_again((cow_loc){object->handle, H5I_DATASET}, object, path)) == NULL) {
+    real = cow_object_again((cow_loc){object->handle, H5I_DATASET}, object, path);
+    if (alone)
+        cow_native_together(&apart);
+    if (real == NULL) {
         object->unopened = path;
         return NULL;
     }

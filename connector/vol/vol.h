@@ -144,8 +144,13 @@ cow_wrapping *cow_home_wrap(cow_home *home, bool unnamed, bool detached);
 void cow_home_unwrap(cow_home *home);
 /* Datasets that are not open yet are opened: mounting changes what names lead to, and what H5Iget_name says of open objects. */
 void cow_homes_open_all(void);
-/* Links in the file, or what holds objects beside them, are about to go or to get other names: what is in use is opened before. */
-int cow_homes_open_heads(const cow_home *home);
+/* Links in the file, or what holds objects beside them, are about to go or to get other names: what is in use is opened before, as far as that is
+ * possible. Likewise before the object at TOKEN is opened otherwise than by its name, perhaps with other access properties, which HDF5 refuses
+ * where it is open. */
+void cow_homes_open_heads(const cow_home *home);
+void cow_homes_open_head(const cow_home *home, const H5O_token_t *token);
+/* The program uses prefixes for files: cow_file_prefix_seen. */
+void cow_homes_prefix_seen(void);
 int cow_home_mount(cow_home *parent, cow_home *child);
 /* Is something mounted in it, or it in something? */
 bool cow_home_mounts(const cow_home *home);
@@ -212,6 +217,7 @@ void *cow_object_native(const void *object);
 cow_object *cow_unopened_new(const cow_object *near, const cow_where *where, const H5VL_loc_params_t *loc);
 /* Is the next object that is opened by name likely to be a dataset? And it was one, or not. */
 bool cow_unopened_likely(cow_home *home);
+bool cow_is_dapl(hid_t lapl);
 void cow_unopened_met(cow_home *home, bool dataset);
 /* It is opened. NULL: the error. */
 void *cow_unopened_open(cow_object *object);

@@ -119,13 +119,14 @@ static int file_number(void *native_file, unsigned long *number)
 static void *find_opened(const cow_file *file, const H5O_token_t *token)
 {
     H5O_token_t its;
+    void *opened;
 
     for (const cow_home *h = now.homes; h != NULL; h = h->next)
         for (cow_object *o = h->file == file ? h->datasets : NULL; o != NULL; o = o->next_dataset) {
             if (cow_object_token(o, &its) < 0)
                 cow_error_clear();
-            else if (memcmp(&its, token, sizeof its) == 0)
-                return cow_object_opened(o);
+            else if (memcmp(&its, token, sizeof its) == 0 && (opened = cow_object_opened(o)) != NULL)
+                return opened;
         }
     return NULL;
 }
@@ -404,17 +405,48 @@ void cow_homes_open_all(void)
     cow_error_put_back(held);
 }
 
-int cow_homes_open_heads(const cow_home *home)
+/* What the program has of the heads of FILE, or of that at TOKEN alone, is opened by HDF5. False: it cannot be; no error. */
+static bool open_wrappers(const cow_file *file, const H5O_token_t *token)
 {
-    cow_file *file = home == NULL ? NULL : home->file;
+    bool all = true;
 
-    if (file == NULL || !cow_file_heads_unheld(file))
-        return 0;
     for (const cow_home *h = now.homes; h != NULL; h = h->next)
         for (cow_object *o = h->file == file ? h->datasets : NULL; o != NULL; o = o->next_dataset)
-            if (o->unopened != NULL && cow_object_opened(o) == NULL)
-                return -1;
-    return cow_file_hold_heads(file);
+            if (o->unopened != NULL && (token == NULL || memcmp(token, &o->token, sizeof *token) == 0) && cow_object_opened(o) == NULL) {
+                cow_error_clear();
+                all = false;
+            }
+    return all;
+}
+
+void cow_homes_open_heads(const cow_home *home)
+{
+    cow_file *file = home == NULL ? NULL : home->file;
+    cow_error_held *held;
+
+    if (file == NULL || !cow_file_heads_unheld(file))
+        return;
+    held = cow_error_hold();
+    cow_file_hold_heads(file, open_wrappers(file, NULL));
+    cow_error_put_back(held);
+}
+
+void cow_homes_open_head(const cow_home *home, const H5O_token_t *token)
+{
+    cow_error_held *held;
+
+    if (home == NULL || home->file == NULL || !cow_head_unheld(home->file, token))
+        return;
+    held = cow_error_hold();
+    open_wrappers(home->file, token);
+    cow_error_put_back(held);
+}
+
+void cow_homes_prefix_seen(void)
+{
+    for (const cow_home *h = now.homes; h != NULL; h = h->next)
+        cow_homes_open_heads(h);
+    cow_file_prefix_seen();
 }
 
 int cow_home_mount(cow_home *parent, cow_home *child)
@@ -864,10 +896,6 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
 
     (void)dxpl;
     (void)req;
-    if (always) {
-        free(object->unopened); /* there is nothing left that it could be asked */
-        object->unopened = NULL;
-    }
     if (always && object->dataset == NULL && home != NULL && home->file != NULL && cow_home_last_head(home) &&
         lose_refused(object)) {
         held = cow_error_hold();
