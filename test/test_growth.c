@@ -228,6 +228,16 @@ static void test_objects_beside(void **state)
     remove(FILE_NAME);
 }
 
+/* That file, and open. */
+static hid_t made(int beside, hid_t fapl)
+{
+    hid_t file;
+
+    make_file(beside, fapl);
+    assert_true((file = H5Fopen(FILE_NAME, H5F_ACC_RDWR, fapl)) >= 0);
+    return file;
+}
+
 /* H5DSattach_scale asks for the object each time, so programs of netCDF do. */
 static void test_objects_that_were_deleted(void **state)
 {
@@ -240,8 +250,7 @@ static void test_objects_that_were_deleted(void **state)
         hid_t file, set, space = H5Screate(H5S_SCALAR);
         char name[40];
 
-        make_file(beside[i], fapl);
-        assert_true((file = H5Fopen(FILE_NAME, H5F_ACC_RDWR, fapl)) >= 0);
+        file = made(beside[i], fapl);
         for (int k = 0; k < beside[i]; k++) {
             snprintf(name, sizeof name, "beside/%d", k);
             assert_true(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
@@ -285,8 +294,7 @@ static void test_a_deleted_object_that_is_open(void **state)
         hid_t file, gone, space = H5Screate(H5S_SCALAR);
         char name[40];
 
-        make_file(beside[i], fapl);
-        assert_true((file = H5Fopen(FILE_NAME, H5F_ACC_RDWR, fapl)) >= 0);
+        file = made(beside[i], fapl);
         type = H5Tcopy(H5T_NATIVE_INT);
         assert_true(H5Tcommit2(file, "type", type, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
         gone = H5Dcreate2(file, "of the type", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
@@ -329,8 +337,7 @@ static void test_objects_with_several_links(void **state)
     (void)state;
 
     for (int i = 0; i < 2; i++) {
-        make_file(beside[i], fapl);
-        assert_true((file = H5Fopen(FILE_NAME, H5F_ACC_RDWR, fapl)) >= 0);
+        file = made(beside[i], fapl);
         link_one(file);
         assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
         for (int k = 0; k < 4; k++) {

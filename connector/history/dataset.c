@@ -795,12 +795,10 @@ int cow_dataset_attach(cow_file *file, void *native, bool named, cow_dataset **d
 
 bool cow_file_unopened(const cow_file *file, H5O_token_t *stand_in)
 {
+    const cow_layout_still *still = file->still != NULL || cow_file_ended(file) ? file->still : file->written;
     uint64_t address;
 
-    if (cow_file_shut(file) || !cow_file_keeps_closed())
-        return false;
-    if (file->still != NULL ? !cow_layout_still_index(file->still, &address)
-                            : file->written == NULL || cow_file_ended(file) || !cow_datasets_stand_in(file, &address))
+    if (still == NULL || cow_file_shut(file) || !cow_file_keeps_closed() || !cow_layout_still_stand_in(still, &address))
         return false;
     *stand_in = cow_token(address);
     return true;
@@ -835,7 +833,7 @@ int cow_dataset_attach_unopened(cow_file *file, const H5O_token_t *token, const 
     else if (cow_stowed_take(file, address, &(*dataset)->whole_view))
         (*dataset)->root_changed = true;
     if (cow_file_writable(file))
-        cow_datasets_unheld(file);
+        cow_datasets_note_unheld(file, true);
     if (!(*dataset)->named) {
         set_label(*dataset, path);
         (*dataset)->named = true;
@@ -856,6 +854,18 @@ int cow_dataset_attach_bare(cow_file *file, uint64_t address, const char *name, 
     return 1;
 }
 
+/* False: it cannot be had, and is tried again when its link goes; no error. */
+static bool hold_quietly(cow_dataset *dataset)
+{
+    cow_error_held *held = cow_error_hold();
+    const bool done = cow_dataset_hold(dataset, NULL) == 0;
+
+    if (!done)
+        cow_error_clear();
+    cow_error_put_back(held);
+    return done;
+}
+
 int cow_dataset_has_attributes(cow_dataset *dataset)
 {
     cow_file *file = dataset->file;
@@ -866,28 +876,20 @@ int cow_dataset_has_attributes(cow_dataset *dataset)
         (cow_changes_flags(file, dataset->address) & ~COW_CHANGED_ARRAY) == 0 &&
         cow_described_read(cow_still_source(cow_layout_still_bytes(file->written)), dataset->address, &told) > 0 && told.bare)
         return 0;
-    if (cow_dataset_hold(dataset, NULL) < 0) {
-        cow_error_clear();
+    if (!hold_quietly(dataset))
         return 1; /* then its snapshot is made anew */
-    }
     return cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_NUM_ATTRS, &info) < 0 ? -1 : info.num_attrs > 0;
 }
 
 void cow_dataset_opened(cow_dataset *dataset)
 {
-    cow_error_held *held;
-
-    if (!cow_file_writable(dataset->file) || dataset->snapshot || dataset->native != NULL)
-        return;
-    held = cow_error_hold();
-    if (cow_dataset_hold(dataset, NULL) < 0)
-        cow_error_clear(); /* it is tried again when its link goes */
-    cow_error_put_back(held);
+    if (cow_file_writable(dataset->file) && !dataset->snapshot)
+        hold_quietly(dataset);
 }
 
 bool cow_file_heads_unheld(const cow_file *file)
 {
-    return file->laid_out && !cow_file_shut(file) && cow_file_writable(file) && cow_datasets_were_unheld(file);
+    return file->laid_out && !cow_file_shut(file) && cow_file_writable(file) && cow_datasets_unheld(file);
 }
 
 bool cow_head_unheld(const cow_file *file, const H5O_token_t *head)
@@ -902,12 +904,10 @@ void cow_file_hold_heads(cow_file *file, bool opened)
     cow_dataset *dataset;
 
     for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;)
-        if (!dataset->snapshot && !cow_dataset_idle(dataset) && cow_dataset_hold(dataset, NULL) < 0) {
-            cow_error_clear();
+        if (!dataset->snapshot && !cow_dataset_idle(dataset) && !hold_quietly(dataset))
             opened = false;
-        }
     if (opened)
-        cow_datasets_held(file);
+        cow_datasets_note_unheld(file, false);
 }
 
 hid_t cow_dataset_type_unopened(cow_dataset *dataset)

@@ -30,7 +30,6 @@ struct cow_datasets {
     uint64_t block_number, block_rows;
     cow_map open; /* address -> cow_dataset * */
     bool unheld;  /* of a head among them there may be no handle: cow_file_hold_heads */
-    uint64_t stand_in; /* the address of the table of pools, 0: not known yet, UINT64_MAX: there is none */
     /* some of them: programs that ask for a dataset by its name each time open it again and again */
     cow_dataset *kept[KEPT];
     size_t oldest; /* of these */
@@ -81,7 +80,6 @@ void cow_datasets_close(cow_file *file)
 {
     cow_map_free(&file->datasets->open);
     file->datasets->unheld = false;
-    file->datasets->stand_in = 0;
     memset(file->datasets->kept, 0, sizeof file->datasets->kept);
     forget_rows(file->datasets);
     forget_block(file->datasets);
@@ -255,30 +253,14 @@ cow_dataset *cow_datasets_keep(cow_file *file, cow_dataset *dataset)
     return former;
 }
 
-void cow_datasets_unheld(cow_file *file)
+void cow_datasets_note_unheld(cow_file *file, bool unheld)
 {
-    file->datasets->unheld = true;
+    file->datasets->unheld = unheld;
 }
 
-void cow_datasets_held(cow_file *file)
-{
-    file->datasets->unheld = false;
-}
-
-bool cow_datasets_were_unheld(const cow_file *file)
+bool cow_datasets_unheld(const cow_file *file)
 {
     return file->datasets->unheld;
-}
-
-bool cow_datasets_stand_in(const cow_file *file, uint64_t *address)
-{
-    cow_datasets *d = file->datasets;
-    H5O_token_t token;
-
-    if (d->stand_in == 0)
-        d->stand_in = cow_layout_pools_token(file->loc, &token) ? cow_address(&token) : UINT64_MAX;
-    *address = d->stand_in;
-    return d->stand_in != UINT64_MAX;
 }
 
 size_t cow_datasets_count(const cow_file *file)

@@ -35,12 +35,9 @@ void cow_datasets_remove(cow_file *file, uint64_t address);
  * given to another object. The one that has to go for it, or NULL. */
 cow_dataset *cow_datasets_keep(cow_file *file, cow_dataset *dataset);
 size_t cow_datasets_count(const cow_file *file);
-/* There may be heads in use without a handle of our own; there is none; may there be? */
-void cow_datasets_unheld(cow_file *file);
-void cow_datasets_held(cow_file *file);
-bool cow_datasets_were_unheld(const cow_file *file);
-/* In a file that is written: *ADDRESS, of a dataset of the history whose header HDF5 may read without anything costing more for it. */
-bool cow_datasets_stand_in(const cow_file *file, uint64_t *address);
+/* May there be heads in use without a handle of our own? */
+void cow_datasets_note_unheld(cow_file *file, bool unheld);
+bool cow_datasets_unheld(const cow_file *file);
 /* One after the other, in no order; *AT is 0 before the first. NULL: there are no more. Who removes one takes 1 off *AT: another
  * may have come to its place. */
 cow_dataset *cow_datasets_next(const cow_file *file, size_t *at);

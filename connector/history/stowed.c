@@ -40,22 +40,15 @@ static cow_dataset *unheld(const cow_file *file, uint64_t address)
 
 bool cow_stowed_find(const cow_file *file, uint64_t address, uint64_t *root, bool *whole)
 {
-    const cow_dataset *dataset;
+    const cow_dataset *dataset = NULL;
     uint64_t value;
 
-    if (cow_map_get(&file->stowed->root, address, &value)) {
-        if (root != NULL)
-            *root = value >> 1;
-        if (whole != NULL)
-            *whole = value & 1;
-        return true;
-    }
-    if ((dataset = unheld(file, address)) == NULL)
+    if (!cow_map_get(&file->stowed->root, address, &value) && (dataset = unheld(file, address)) == NULL)
         return false;
     if (root != NULL)
-        *root = dataset->root;
+        *root = dataset == NULL ? value >> 1 : dataset->root;
     if (whole != NULL)
-        *whole = dataset->whole_view;
+        *whole = dataset == NULL ? value & 1 : dataset->whole_view;
     return true;
 }
 

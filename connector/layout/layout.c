@@ -38,18 +38,6 @@ int cow_layout_hard(cow_loc file, const char *path)
     return 0;
 }
 
-bool cow_layout_pools_token(cow_loc file, H5O_token_t *token)
-{
-    H5L_info2_t info;
-
-    if (cow_native_link_info(file, COW_PATH_POOLS, &info) == 0 && info.type == H5L_TYPE_HARD) {
-        *token = info.u.token;
-        return true;
-    }
-    cow_error_clear();
-    return false;
-}
-
 static int too_much(uint64_t elements, size_t size)
 {
     return cow_error(COW_CORRUPT, "%llu elements of %zu bytes are claimed, more than such a file has",

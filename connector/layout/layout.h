@@ -253,8 +253,6 @@ void cow_layout_mark(char marked[COW_MARKED_MAX], const char *path, uint64_t roo
 bool cow_layout_unmark(char path[COW_MARKED_MAX], uint64_t *root);
 /* 0: every link on PATH, which is absolute, is there and is a hard one. */
 int cow_layout_hard(cow_loc file, const char *path);
-/* Where the table of pools is, which every file has. False: it is not there; no error. */
-bool cow_layout_pools_token(cow_loc file, H5O_token_t *token);
 
 /* Values of SPACE with TYPE that stand in the file: not more than it has bytes for. 0 and their number, or -1. */
 int cow_layout_values(cow_loc file, hid_t type, hid_t space, size_t *n);

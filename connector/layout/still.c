@@ -66,7 +66,7 @@ static cow_layout_still *make(cow_loc file, cow_still *still)
 static bool find_places(cow_layout_still *s)
 {
     static const char *const names[COW_PLACES] = {"datasets", "snapshots", "snapshot_rows", "index",
-                                                  "log",      "slots",     "hashes",        "raw"};
+                                                  "log",      "slots",     "hashes",        "raw",   "pools"};
 
     if (find_group(s, &s->place.group) &&
         cow_described_links(cow_still_source(s->still), s->place.group, true, COW_PLACES, names, s->place.at) > 0)
@@ -269,9 +269,9 @@ bool cow_layout_still_has(cow_loc file, cow_journal *journal)
     return has;
 }
 
-bool cow_layout_still_index(const cow_layout_still *still, uint64_t *address)
+bool cow_layout_still_stand_in(const cow_layout_still *still, uint64_t *address)
 {
-    *address = still->place.at[COW_PLACE_INDEX];
+    *address = still->place.at[still->journal == NULL ? COW_PLACE_INDEX : COW_PLACE_POOLS];
     return *address != UINT64_MAX;
 }
 

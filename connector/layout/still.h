@@ -38,8 +38,9 @@ cow_table *cow_layout_still_table(const cow_layout_still *still, cow_table_kind 
 /* How many rows the log has. false: not known, as where STILL is NULL. */
 bool cow_layout_still_log_rows(const cow_layout_still *still, uint64_t *rows);
 
-/* Where the dataset `index` is. false: not known. */
-bool cow_layout_still_index(const cow_layout_still *still, uint64_t *address);
+/* A dataset of the history that can be opened instead of another one: `index`, and where the file is written, so that rows of `index` are bytes as
+ * long as HDF5 has not read its header, `pools`. false: not known. */
+bool cow_layout_still_stand_in(const cow_layout_still *still, uint64_t *address);
 
 /* What raw/<pool> is; false: open it. */
 bool cow_layout_still_raw(const cow_layout_still *still, uint32_t pool, cow_described *raw);

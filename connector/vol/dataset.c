@@ -21,7 +21,8 @@ static herr_t is_about_prefix(unsigned n, const H5E_error2_t *error, void *conte
     return 0;
 }
 
-bool cow_refused_for_prefix(hid_t stack)
+/* Does STACK, of a native call that failed, say that a dataset is open with another prefix? Then none that the application has closed stays open. */
+static bool refused_for_prefix(hid_t stack)
 {
     bool prefix = false;
 
@@ -77,24 +78,22 @@ done:
     return cow_leave_pointer(made);
 }
 
-/* Opening failed. Perhaps because the history has the dataset open, which the application has closed, and with another
- * prefix. */
-static void *open_again(cow_object *o, cow_where *where, hid_t dapl, hid_t dxpl, void **req)
+void *cow_open_again(const cow_object *o, cow_opener *open, void *context, const H5I_type_t *type)
 {
     hid_t stack = cow_errors_take();
-    void *native = NULL;
     cow_file *file = o->home == NULL ? NULL : o->home->file;
+    void *native = NULL;
 
-    if (cow_refused_for_prefix(stack)) {
+    if (refused_for_prefix(stack)) {
         if (file != NULL)
             cow_datasets_let_go(file);
         H5E_BEGIN_TRY
         {
-            native = H5VLdataset_open(where->native, &where->loc, cow_native_id(), where->name, dapl, dxpl, req);
+            native = open(context);
         }
         H5E_END_TRY
         if (file != NULL && cow_datasets_hold_again(file) < 0 && native != NULL) {
-            cow_object_close_native(native, H5I_DATASET);
+            cow_object_close_native(native, *type);
             native = NULL;
         }
     }
@@ -105,6 +104,19 @@ static void *open_again(cow_object *o, cow_where *where, hid_t dapl, hid_t dxpl,
     return native;
 }
 
+typedef struct dataset_opening {
+    const cow_where *where;
+    hid_t dapl, dxpl;
+    void **req;
+} dataset_opening;
+
+static void *open_dataset(void *context)
+{
+    const dataset_opening *d = context;
+
+    return H5VLdataset_open(d->where->native, &d->where->loc, cow_native_id(), d->where->name, d->dapl, d->dxpl, d->req);
+}
+
 void *cow_vol_dataset_open(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t dapl, hid_t dxpl,
                            void **req)
 {
@@ -113,6 +125,8 @@ void *cow_vol_dataset_open(void *object, const H5VL_loc_params_t *loc, const cha
     cow_where where;
     cow_detour detour;
     H5VL_loc_params_t at;
+    dataset_opening opening = {&where, dapl, dxpl, req};
+    const H5I_type_t type = H5I_DATASET;
     void *native = NULL;
 
     look_for_prefix(dapl);
@@ -122,8 +136,7 @@ void *cow_vol_dataset_open(void *object, const H5VL_loc_params_t *loc, const cha
     if (dapl == H5P_DATASET_ACCESS_DEFAULT && loc->type == H5VL_OBJECT_BY_SELF &&
         (opened = cow_unopened_new(o, &where, &at)) != NULL)
         goto done;
-    if ((native = H5VLdataset_open(where.native, &where.loc, cow_native_id(), where.name, dapl, dxpl, req)) != NULL ||
-        (native = open_again(o, &where, dapl, dxpl, req)) != NULL)
+    if ((native = open_dataset(&opening)) != NULL || (native = cow_open_again(o, open_dataset, &opening, &type)) != NULL)
         opened = cow_object_wrap(o, native, H5I_DATASET, false);
     else if (cow_detour_begin(&where, where.name, dapl, &detour)) {
         opened = cow_vol_dataset_open(detour.file, &detour.loc, detour.name, dapl, dxpl, req);

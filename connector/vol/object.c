@@ -6,32 +6,18 @@
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
 
-/* Opening failed. Perhaps because the history has the dataset open for who opens it again, and the application wants another prefix:
- * H5Rdereference2 does not tell us which. */
-static void *open_again(const cow_object *o, const cow_where *where, H5I_type_t *opened_type, hid_t dxpl, void **req)
-{
-    hid_t stack = cow_errors_take();
-    cow_file *file = o->home == NULL ? NULL : o->home->file;
-    void *native = NULL;
+typedef struct object_opening {
+    const cow_where *where;
+    H5I_type_t *type;
+    hid_t dxpl;
+    void **req;
+} object_opening;
 
-    if (cow_refused_for_prefix(stack)) {
-        if (file != NULL)
-            cow_datasets_let_go(file);
-        H5E_BEGIN_TRY
-        {
-            native = H5VLobject_open(where->native, &where->loc, cow_native_id(), opened_type, dxpl, req);
-        }
-        H5E_END_TRY
-        if (file != NULL && cow_datasets_hold_again(file) < 0 && native != NULL) {
-            cow_object_close_native(native, *opened_type);
-            native = NULL;
-        }
-    }
-    if (native == NULL)
-        cow_errors_give_back(stack);
-    else
-        H5Eclose_stack(stack);
-    return native;
+static void *open_object(void *context)
+{
+    const object_opening *x = context;
+
+    return H5VLobject_open(x->where->native, &x->where->loc, cow_native_id(), x->type, x->dxpl, x->req);
 }
 
 void *cow_vol_object_open(void *object, const H5VL_loc_params_t *loc, H5I_type_t *opened_type, hid_t dxpl, void **req)
@@ -40,6 +26,7 @@ void *cow_vol_object_open(void *object, const H5VL_loc_params_t *loc, H5I_type_t
     cow_object *o = object, *opened = NULL;
     cow_where where;
     cow_detour detour;
+    object_opening opening = {&where, opened_type, dxpl, req};
     void *native;
     bool as_dataset; /* by access properties of one */
 
@@ -54,8 +41,7 @@ void *cow_vol_object_open(void *object, const H5VL_loc_params_t *loc, H5I_type_t
         cow_homes_open_head(o->home, where.loc.loc_data.loc_by_token.token);
     else if (as_dataset)
         cow_homes_open_heads(o->home);
-    if ((native = H5VLobject_open(where.native, &where.loc, cow_native_id(), opened_type, dxpl, req)) != NULL ||
-        (native = open_again(o, &where, opened_type, dxpl, req)) != NULL)
+    if ((native = open_object(&opening)) != NULL || (native = cow_open_again(o, open_object, &opening, opened_type)) != NULL)
         opened = cow_object_wrap(o, native, *opened_type, loc->type == H5VL_OBJECT_BY_TOKEN);
     else if (cow_detour_by_name(&where, &detour)) {
         opened = cow_vol_object_open(detour.file, &detour.loc, opened_type, dxpl, req);

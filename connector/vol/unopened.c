@@ -1,7 +1,8 @@
-/* Datasets that are not opened before HDF5 is needed for them. Most of what a program asks of a versioned dataset the history answers, while to open the virtual dataset under it, and to close that again, costs HDF5 more than all the rest:
- * 340,000 instructions. So the wrapper has a stand-in: a handle of the program's own on a dataset of the history, which is open anyway, through
- * the same opening of the file, so that HDF5 counts it as it would count the dataset. Nothing but that, and which file it is of, is ever asked
- * of the stand-in: for all else cow_object_opened puts the dataset in its place.
+/* Datasets that are not opened before HDF5 is needed for them. Most of what a program asks of a versioned dataset the history answers, while
+ * to open the virtual dataset under it, and to close that again, costs HDF5 more than all the rest: 340,000 instructions. So the wrapper has a
+ * stand-in: a handle of the program's own on a dataset of the history, through the same opening of the file, so that HDF5 counts it as it
+ * would count the dataset. Nothing but that, and which file it is of, is ever asked of the stand-in: for all else cow_object_opened puts the
+ * dataset in its place.
  *
  * Elements of such a dataset are written as well: they are the history's. But HDF5 does not know that it is open: so before links go or get other
  * names, all that are not open are opened (cow_homes_open_heads). */

@@ -241,9 +241,11 @@ int cow_home_reopen_followers(cow_home *home);
 void cow_home_committed(cow_file *file);
 /* Fills in object->dataset (NULL: not a versioned one). */
 int cow_object_classify(cow_object *object);
-/* Does STACK, of a native call that failed, say that a dataset is open with another prefix for external files? Then none that the
- * application has closed stays open any more, and the call may be tried again. */
-bool cow_refused_for_prefix(hid_t stack);
+/* Opening by OPEN failed, from O. Perhaps because the history has a dataset open that the application has closed, and that it wants with another
+ * prefix for files (H5Rdereference2 does not tell us which): then once more, without what the history has open. *TYPE: of what is opened. NULL:
+ * the error is native HDF5's. */
+typedef void *cow_opener(void *context);
+void *cow_open_again(const cow_object *o, cow_opener *open, void *context, const H5I_type_t *type);
 int cow_object_close_native(void *native, H5I_type_t type);
 /* What is native of the dataset once more, from the ROOT of its file on: by PATH, which may be NULL, if that still leads to it, else by its
  * token. NULL: the error. */

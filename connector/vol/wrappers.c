@@ -394,52 +394,40 @@ bool cow_home_mounts(const cow_home *home)
     return false;
 }
 
-void cow_homes_open_all(void)
-{
-    cow_error_held *held = cow_error_hold();
-
-    for (const cow_home *h = now.homes; h != NULL; h = h->next)
-        for (cow_object *o = h->datasets; o != NULL; o = o->next_dataset)
-            if (cow_object_opened(o) == NULL)
-                cow_error_clear(); /* whoever needs it gets the error */
-    cow_error_put_back(held);
-}
-
-/* What the program has of the heads of FILE, or of that at TOKEN alone, is opened by HDF5. False: it cannot be; no error. */
+/* What the program has of the heads of FILE (NULL: of all), or of that at TOKEN alone, is opened by HDF5. False: it cannot be, and whoever needs
+ * it gets the error. */
 static bool open_wrappers(const cow_file *file, const H5O_token_t *token)
 {
+    cow_error_held *held = cow_error_hold();
     bool all = true;
 
     for (const cow_home *h = now.homes; h != NULL; h = h->next)
-        for (cow_object *o = h->file == file ? h->datasets : NULL; o != NULL; o = o->next_dataset)
+        for (cow_object *o = file == NULL || h->file == file ? h->datasets : NULL; o != NULL; o = o->next_dataset)
             if (o->unopened != NULL && (token == NULL || memcmp(token, &o->token, sizeof *token) == 0) && cow_object_opened(o) == NULL) {
                 cow_error_clear();
                 all = false;
             }
+    cow_error_put_back(held);
     return all;
+}
+
+void cow_homes_open_all(void)
+{
+    open_wrappers(NULL, NULL);
 }
 
 void cow_homes_open_heads(const cow_home *home)
 {
     cow_file *file = home == NULL ? NULL : home->file;
-    cow_error_held *held;
 
-    if (file == NULL || !cow_file_heads_unheld(file))
-        return;
-    held = cow_error_hold();
-    cow_file_hold_heads(file, open_wrappers(file, NULL));
-    cow_error_put_back(held);
+    if (file != NULL && cow_file_heads_unheld(file))
+        cow_file_hold_heads(file, open_wrappers(file, NULL));
 }
 
 void cow_homes_open_head(const cow_home *home, const H5O_token_t *token)
 {
-    cow_error_held *held;
-
-    if (home == NULL || home->file == NULL || !cow_head_unheld(home->file, token))
-        return;
-    held = cow_error_hold();
-    open_wrappers(home->file, token);
-    cow_error_put_back(held);
+    if (home != NULL && home->file != NULL && cow_head_unheld(home->file, token))
+        open_wrappers(home->file, token);
 }
 
 void cow_homes_prefix_seen(void)
