@@ -160,6 +160,7 @@ typedef struct cli_seen_node {
     uint64_t chunks;       /* more than that one has */
     unsigned level;
     bool viewed;      /* its view was looked at */
+    bool uncounted;   /* the older one could not be counted */
     uint64_t *origin; /* NULL: the node cannot be used */
 } cli_seen_node;
 

@@ -525,8 +525,8 @@ static bool meet_again(tree *t, cli_seen_node *seen, uint64_t offset, unsigned l
                     (unsigned long long)offset);
         return false;
     }
-    if (seen->before != before.node)
-        t->uncounted = true; /* compared with another one then */
+    if (seen->uncounted || seen->before != before.node)
+        t->uncounted = true; /* nothing was known, or it was compared with another one then */
     if (viewed && !seen->viewed)
         check_leaf_view(t, offset);
     seen->viewed = seen->viewed || viewed;
@@ -568,6 +568,7 @@ static bool check_node(tree *t, uint64_t offset, unsigned level, const uint64_t 
 {
     cli_check *check = t->check;
     uint64_t *known = cow_map_at(&check->nodes, offset), own = 0;
+    const bool uncounted = t->uncounted; /* elsewhere in this tree */
     cow_node *node = NULL, *old = NULL;
     char text[512];
     bool good = false;
@@ -595,6 +596,7 @@ static bool check_node(tree *t, uint64_t offset, unsigned level, const uint64_t 
         goto done;
     }
     place = remember(check, offset, t, node, before);
+    t->uncounted = false;
     old = read_older(t, before, level, origin);
     good = level == 0 ? check_leaf(t, node, old, &own) : check_children(t, node, old, before, &own);
     if (good && viewed) {
@@ -605,6 +607,8 @@ static bool check_node(tree *t, uint64_t offset, unsigned level, const uint64_t 
         check->node[place].origin = NULL;
     }
     check->node[place].chunks = own;
+    check->node[place].uncounted = t->uncounted;
+    t->uncounted = t->uncounted || uncounted;
     *chunks += own;
 done:
     free(old);
