@@ -1900,6 +1900,77 @@ static ssize_t counting_pwrite(void *context, int fd, const void *bytes, size_t 
     return pwrite(fd, bytes, size, offset);
 }
 
+/* A few elements here and there of a dataset in the file of PATH; WRITES: how often the file was written to. */
+static void change_here_and_there(cow_sync sync, uint8_t *values, hsize_t count, uint64_t *seed, int *written)
+{
+    cow_journal_options options = at_once;
+    cow_disk_calls calls = cow_disk_system;
+    hsize_t place[200];
+    uint8_t value[200];
+    const hsize_t n = sizeof value, first = splitmix64(seed) % 2 == 0 ? 0 : splitmix64(seed) % (count / 2);
+    hid_t fapl, file, dataset, space, memory;
+
+    calls.pwrite = counting_pwrite;
+    options.calls = &calls;
+    options.sync = sync;
+    fapl = state_fapl(&options);
+    assert_true((file = H5Fopen(path, H5F_ACC_RDWR, fapl)) >= 0);
+    dataset = H5Dopen2(file, "scattered", H5P_DEFAULT);
+    space = H5Dget_space(dataset);
+    memory = H5Screate_simple(1, &n, NULL);
+    for (hsize_t i = 0; i < n; i++) {
+        place[i] = first + splitmix64(seed) % (count - first);
+        values[place[i]] = (uint8_t)splitmix64(seed);
+    }
+    for (hsize_t i = 0; i < n; i++)
+        value[i] = values[place[i]];
+    assert_true(H5Sselect_elements(space, H5S_SELECT_SET, n, place) >= 0);
+    assert_true(H5Dwrite(dataset, H5T_NATIVE_UINT8, memory, space, H5P_DEFAULT, value) >= 0);
+    writes = 0;
+    H5Sclose(memory);
+    H5Sclose(space);
+    H5Dclose(dataset);
+    assert_true(H5Fclose(file) >= 0);
+    H5Pclose(fapl);
+    *written = writes;
+}
+
+/* What is between the bytes that a commit changes stays as it is, also where it is written with them. */
+static void test_bytes_between_changes_stay(void **state)
+{
+    enum { COUNT = 300000 };
+    const hsize_t count = COUNT;
+    uint8_t *values = malloc(COUNT), *found = malloc(COUNT);
+    uint64_t seed = test_seed();
+    hid_t file, dataset, space;
+    int one_by_one, together;
+
+    (void)state;
+    make(1);
+    for (size_t i = 0; i < COUNT; i++)
+        values[i] = (uint8_t)splitmix64(&seed);
+    file = open_writer();
+    space = H5Screate_simple(1, &count, NULL);
+    dataset = H5Dcreate2(file, "scattered", H5T_STD_U8LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(H5Dwrite(dataset, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    H5Dclose(dataset);
+    H5Sclose(space);
+    H5Fclose(file);
+    for (int round = 0; round < 10; round++) {
+        change_here_and_there(COW_SYNC_FULL, values, COUNT, &seed, &one_by_one);
+        change_here_and_there(COW_SYNC_OFF, values, COUNT, &seed, &together);
+        assert_true(one_by_one > 150 && together < one_by_one);
+        assert_true((file = H5Fopen(path, H5F_ACC_RDONLY, stock)) >= 0);
+        dataset = H5Dopen2(file, "scattered", H5P_DEFAULT);
+        assert_true(H5Dread(dataset, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, found) >= 0);
+        assert_memory_equal(found, values, COUNT);
+        H5Dclose(dataset);
+        H5Fclose(file);
+    }
+    free(values);
+    free(found);
+}
+
 /* Room for the record of a commit is there before its first byte is written. */
 static void test_full_disk_is_noticed_before_the_record_is_written(void **state)
 {
@@ -2215,6 +2286,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_one_failing_call),
         cmocka_unit_test(test_disk_failing_for_good),
         cmocka_unit_test(test_interrupted_and_short_transfers_are_gone_through),
+        cmocka_unit_test(test_bytes_between_changes_stay),
         cmocka_unit_test(test_full_disk_is_noticed_before_the_record_is_written),
         cmocka_unit_test(test_full_disk_fails_the_commit_and_not_its_applying),
         cmocka_unit_test(test_number_of_syncs),

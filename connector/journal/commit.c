@@ -269,6 +269,21 @@ static uint64_t place_extent(const cow_journal *journal, uint64_t length)
     return at;
 }
 
+/* Has the file blocks for all bytes before END? A call that asks for them costs more than to write a small commit. */
+static bool has_room(const struct stat *about, uint64_t end)
+{
+    return (uint64_t)about->st_size >= end && (uint64_t)about->st_blocks * 512 >= (uint64_t)about->st_size;
+}
+
+static int make_room(const cow_journal *journal, uint64_t address, uint64_t size)
+{
+    struct stat about;
+
+    if (cow_disk_about(&journal->disk, &about) < 0)
+        return -1;
+    return has_room(&about, address + size) ? 0 : cow_disk_reserve(&journal->disk, address, size);
+}
+
 static int put_extent(cow_journal *journal, const cow_journal_extent *extent, const cow_overlay *frames,
                       cow_journal_extent_name *name)
 {
@@ -281,7 +296,7 @@ static int put_extent(cow_journal *journal, const cow_journal_extent *extent, co
     name->address = place_extent(journal, size);
     name->length = size;
     cow_journal_extent_hash(bytes, size, name->hash);
-    if (cow_disk_reserve(&journal->disk, name->address, size) < 0 ||
+    if (make_room(journal, name->address, size) < 0 ||
         cow_disk_write(&journal->disk, name->address, bytes, size) < 0)
         goto done;
     if (name->address + size > journal->size)
@@ -339,7 +354,7 @@ static int reserve_frames(const cow_journal *journal, const cow_overlay *frames,
 
     if (cow_disk_about(&journal->disk, &about) < 0)
         return -1;
-    if ((uint64_t)about.st_size >= end && (uint64_t)about.st_blocks * 512 >= (uint64_t)about.st_size)
+    if (has_room(&about, end))
         return 0;
     if (cow_overlay_each(frames, reserve_run, &r) < 0)
         return -1;
@@ -464,19 +479,6 @@ static int give_up_apply(cow_journal *journal, applying *a)
     return status;
 }
 
-/* Nothing between the bytes of commits is written, though it would spare calls: what is written to when the power fails may be garbage
- * afterwards, and records mend what is in them. */
-static int write_page(void *context, uint64_t address, const uint8_t *bytes, size_t size)
-{
-    cow_journal *journal = context;
-
-    if (cow_disk_write(&journal->disk, address, bytes, size) < 0)
-        return -1;
-    if (address + size > journal->size)
-        journal->size = address + size;
-    return 0;
-}
-
 /* The bytes of commits up to TARGET, into the file. The superblock goes with them, flagged; then clean. */
 static int write_pages(cow_journal *journal, uint64_t target, cow_overlay *frames)
 {
@@ -497,7 +499,7 @@ static int write_pages(cow_journal *journal, uint64_t target, cow_overlay *frame
     if (cow_disk_about(&journal->disk, &about) < 0 || /* HDF5 refuses a file that ends too early */
         ((uint64_t)about.st_size < end && cow_disk_truncate(&journal->disk, end) < 0) ||
         cow_overlay_write(frames, journal->anchor.base, superblock, length) < 0 ||
-        cow_overlay_each(frames, write_page, journal) < 0 ||
+        cow_journal_write_frames(journal, frames) < 0 ||
         (journal->options.sync != COW_SYNC_OFF && cow_disk_sync(&journal->disk) < 0))
         return -1;
     if (end > journal->size)

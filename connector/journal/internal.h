@@ -1,4 +1,4 @@
-/* What the parts of the journal share. From the bottom to the top: state.c (what all ask), commit.c (W3 to W6), recover.c
+/* What the parts of the journal share. From the bottom to the top: state.c (what all ask), write_out.c, commit.c (W3 to W6), recover.c
  * (finding the newest state), choice.c (another one), journal.c (opening, reading, writing), inspect.c (for the command). */
 #ifndef COW_JOURNAL_INTERNAL_H
 #define COW_JOURNAL_INTERNAL_H
@@ -116,6 +116,9 @@ int cow_journal_nothing_yet(const cow_journal *journal);
 /* Make journal->merged anew: the superblock of the newest state, and what is pending. */
 int cow_journal_merge(cow_journal *journal);
 void cow_pending_free(cow_pending *pending, size_t count);
+
+/* write_out.c. FRAMES, into the file. Where this fails a part of them may be there. */
+int cow_journal_write_frames(cow_journal *journal, const cow_overlay *frames);
 
 /* commit.c */
 /* Is the file still the one that was opened, and nobody else's? */
