@@ -138,7 +138,7 @@ static hid_t fill_properties(const cow_dataset *dataset)
     if (H5Pfill_value_defined(dataset->dcpl, &defined) < 0)
         return H5I_INVALID_HID;
     if (defined == H5D_FILL_VALUE_DEFAULT)
-        return cow_told_usual(dataset->file, false);
+        return cow_native_usual_dcpl(false);
     if ((dcpl = H5Pcreate(H5P_DATASET_CREATE)) < 0)
         return H5I_INVALID_HID;
     if (defined != H5D_FILL_VALUE_USER_DEFINED)

@@ -335,7 +335,7 @@ hid_t cow_dataset_properties(cow_dataset *dataset, void *native)
     if (dataset->dcpl >= 0)
         return dataset->dcpl;
     if (dataset->usual)
-        return dataset->dcpl = cow_told_usual(dataset->file, dataset->times);
+        return dataset->dcpl = cow_native_usual_dcpl(dataset->times);
     if (native == NULL) {
         if (cow_dataset_hold(dataset, NULL) < 0)
             return H5I_INVALID_HID;
@@ -587,7 +587,7 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     if (cow_datasets_add_row(file, &row) < 0)
         goto done;
     usual = has_usual_properties(file, dcpl, &times);
-    dataset = dataset_make(file, *native, false, usual ? cow_told_usual(file, times) : cow_native_dataset_dcpl(*native),
+    dataset = dataset_make(file, *native, false, usual ? cow_native_usual_dcpl(times) : cow_native_dataset_dcpl(*native),
                            NULL, H5I_INVALID_HID, row.head, false, &root, COW_NO_NODE, &row);
     if (dataset != NULL) {
         dataset->usual = usual;

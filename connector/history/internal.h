@@ -266,9 +266,6 @@ int cow_sum_check_root(cow_file *file, uint64_t address, uint64_t offset);
 cow_told *cow_told_new(void);
 void cow_told_free(cow_told *told);
 void cow_told_close(cow_file *file);
-/* The creation properties of a usual dataset as the native object has them but for its mapping; the caller closes the list, and does not
- * change it. */
-hid_t cow_told_usual(cow_file *file, bool times);
 /* counts.c */
 /* NULL: no memory. */
 cow_counts *cow_counts_new(void);

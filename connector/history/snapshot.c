@@ -60,7 +60,6 @@ struct cow_walk {
     uint64_t row;
     int64_t changed;
     cow_lacks *lacks;             /* building: what could not be made */
-    cow_gcpl gcpl;                /* of the group that was made last */
     cow_loc made;                 /* the new root */
     bool linked, set_aside, gone; /* the new tree; the former one, which then is gone */
     unsigned copying;             /* groups below COW_PATH_COPYING that were made */
@@ -78,7 +77,6 @@ cow_walk *cow_walk_open(cow_file *file)
         return NULL;
     }
     walk->file = file;
-    walk->gcpl = (cow_gcpl){H5I_INVALID_HID, H5I_INVALID_HID};
     walk->full = cow_changes_distrusted(file) || cow_lacks_lost(file);
     return walk;
 }
@@ -100,7 +98,6 @@ void cow_walk_close(cow_walk *walk)
             cow_native_close((cow_loc){(void *)(uintptr_t)walk->held.entry[i].value, H5I_DATATYPE}) < 0)
             cow_error_clear();
     cow_map_free(&walk->held);
-    cow_native_gcpl_forget(&walk->gcpl);
     leftover_free(walk->rest);
     if (walk->made.object != NULL && cow_native_close(walk->made) < 0)
         cow_error_clear();
@@ -1328,7 +1325,7 @@ static int build_group(cow_walk *walk, cow_loc head, uint64_t address, const cha
     if ((status = copy_group(walk, &p, made)) != 0)
         return status < 0 ? -1 : 0;
     status = -1;
-    gcpl = cow_native_gcpl_of(&walk->gcpl, head.object); /* until the next group is made, which may be a member */
+    gcpl = cow_native_gcpl_of(head.object); /* until the next group is made, which may be a member */
     if (gcpl < 0 || cow_native_group_unfiltered(walk->file->native, gcpl) < 0 ||
         (made->object = cow_native_group_anonymous(walk->file->loc, gcpl)) == NULL ||
         cow_unlinked_note(&walk->unlinked, *made) < 0)
@@ -1809,7 +1806,8 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
     status = build_group(walk, head, cow_address(&file->root), "", &walk->made);
     close_head(head, borrowed);
     if (status < 0 || end_copying(walk) < 0 || leave_out_unused(walk) < 0 || leave_out_below(walk) < 0 ||
-        keep_used(walk) < 0 || set_aside(walk) < 0)
+        keep_used(walk) < 0 ||
+        (cow_versions_running(file) >= 0 && set_aside(walk) < 0)) /* else the name is a new one */
         return -1;
     if (cow_unlinked_link(&walk->unlinked, walk->made, file->loc, walk->prefix) < 0)
         return -1;

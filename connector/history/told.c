@@ -12,7 +12,6 @@ struct cow_told {
     hid_t list; /* H5I_INVALID_HID: none */
     cow_layout_dataset_row row; /* but for head and root */
     bool times;
-    hid_t usual[2]; /* cow_told_usual, without and with times */
 };
 
 cow_told *cow_told_new(void)
@@ -20,7 +19,7 @@ cow_told *cow_told_new(void)
     cow_told *told = calloc(1, sizeof *told);
 
     if (told != NULL)
-        told->list = told->usual[0] = told->usual[1] = H5I_INVALID_HID;
+        told->list = H5I_INVALID_HID;
     return told;
 }
 
@@ -33,20 +32,8 @@ void cow_told_close(cow_file *file)
 {
     cow_told *told = file->told;
 
-    cow_close(told->list, told->usual[0], told->usual[1]);
-    told->list = told->usual[0] = told->usual[1] = H5I_INVALID_HID;
-}
-
-hid_t cow_told_usual(cow_file *file, bool times)
-{
-    hid_t *list = &file->told->usual[times];
-
-    if (*list < 0 && ((*list = H5Pcreate(H5P_DATASET_CREATE)) < 0 || H5Pset_obj_track_times(*list, times) < 0)) {
-        cow_error_native("%s: cannot describe a dataset", file->name);
-        cow_close(*list);
-        return *list = H5I_INVALID_HID;
-    }
-    return H5Iinc_ref(*list) < 0 ? H5I_INVALID_HID : *list;
+    cow_close(told->list);
+    told->list = H5I_INVALID_HID;
 }
 
 /* What the native object has of them; the caller closes it. */

@@ -25,7 +25,8 @@
 static hid_t native_id = H5I_INVALID_HID;
 static const H5VL_class_t *native_class; /* of that one */
 /* Made once: tables and pools are opened with each file, and the log is read and written. */
-static hid_t uncached_list = H5I_INVALID_HID, few_list = H5I_INVALID_HID;
+static hid_t uncached_list = H5I_INVALID_HID, few_list = H5I_INVALID_HID, usual_list[2] = {H5I_INVALID_HID, H5I_INVALID_HID};
+static hid_t group_told = H5I_INVALID_HID, group_clean = H5I_INVALID_HID; /* of the group that was asked about last */
 static _Thread_local bool plain_tokens;
 static _Thread_local bool listing, on_object;
 
@@ -50,13 +51,9 @@ void cow_native_terminate(void)
     if (native_id >= 0)
         H5VLclose(native_id);
     /* a library that ends closes them itself, and may have begun to: closing them in the middle of that crashes */
-    if (H5is_library_terminating(&ending) < 0 || !ending) {
-        if (uncached_list >= 0)
-            H5Pclose(uncached_list);
-        if (few_list >= 0)
-            H5Pclose(few_list);
-    }
-    native_id = uncached_list = few_list = H5I_INVALID_HID;
+    if (H5is_library_terminating(&ending) < 0 || !ending)
+        cow_close(uncached_list, few_list, usual_list[0], usual_list[1], group_told, group_clean);
+    native_id = uncached_list = few_list = usual_list[0] = usual_list[1] = group_told = group_clean = H5I_INVALID_HID;
     native_class = NULL;
     constants.asked = false;
 }
@@ -1288,25 +1285,24 @@ hid_t cow_native_group_gcpl(void *group)
     return clean;
 }
 
-void cow_native_gcpl_forget(cow_gcpl *last)
-{
-    cow_close(last->clean, last->told);
-    *last = (cow_gcpl){H5I_INVALID_HID, H5I_INVALID_HID};
-}
-
-hid_t cow_native_gcpl_of(cow_gcpl *last, void *group)
+hid_t cow_native_gcpl_of(void *group)
 {
     hid_t told = told_gcpl(group);
 
     if (told < 0)
         return H5I_INVALID_HID;
-    if (last->clean >= 0 && H5Pequal(last->told, told) > 0) {
+    if (group_clean >= 0 && group_told >= 0 && H5Pequal(group_told, told) > 0) {
         H5Pclose(told);
-        return last->clean;
+        return group_clean;
     }
-    cow_native_gcpl_forget(last);
-    last->told = told;
-    return last->clean = clean_gcpl(told);
+    cow_close(group_clean, group_told);
+    group_told = told;
+    group_clean = clean_gcpl(told);
+    if (group_clean >= 0 && H5Pget_nfilters(group_clean) != 0) {
+        H5Pclose(told);
+        group_told = H5I_INVALID_HID; /* it may lose them, for one file: cow_native_group_unfiltered */
+    }
+    return group_clean;
 }
 
 /* ---- objects ---- */
@@ -1467,6 +1463,18 @@ static hid_t uncached(void)
         return H5I_INVALID_HID;
     }
     return uncached_list = dapl;
+}
+
+hid_t cow_native_usual_dcpl(bool times)
+{
+    hid_t *list = &usual_list[times];
+
+    if (*list < 0 && ((*list = H5Pcreate(H5P_DATASET_CREATE)) < 0 || H5Pset_obj_track_times(*list, times) < 0)) {
+        cow_error_native("cannot describe a dataset");
+        cow_close(*list);
+        return *list = H5I_INVALID_HID;
+    }
+    return H5Iinc_ref(*list) < 0 ? H5I_INVALID_HID : *list;
 }
 
 void *cow_native_dataset_create(cow_loc at, const char *path, hid_t type, hid_t space, hid_t dcpl)

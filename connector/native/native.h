@@ -146,13 +146,8 @@ hid_t cow_native_group_gcpl(void *group);
 int cow_native_group_settings(hid_t from, hid_t to);
 /* GCPL loses its filters where FILE shares them between objects: HDF5 1.14.5 cannot open any but the first group that has them. */
 int cow_native_group_unfiltered(void *file, hid_t gcpl);
-/* The same for many groups, most of which are alike: of the last one that was asked about, what HDF5 tells and what it became.
- * Both lists H5I_INVALID_HID to start, cow_native_gcpl_forget to end. The answer is not the caller's to close. */
-typedef struct cow_gcpl {
-    hid_t told, clean;
-} cow_gcpl;
-hid_t cow_native_gcpl_of(cow_gcpl *last, void *group);
-void cow_native_gcpl_forget(cow_gcpl *last); /* the caller closes it */
+/* The same for many groups, most of which are alike. The answer is not the caller's to close, and is good until the next call. */
+hid_t cow_native_gcpl_of(void *group);
 /* *ORDER: it keeps the order in which its links were made. */
 int cow_native_group_tracks(cow_loc group, bool *order);
 int cow_native_group_size(void *group, hsize_t *links);
@@ -206,6 +201,9 @@ void *cow_native_link_value(cow_loc group, const char *name, size_t *size);
 /* Bytes of one element of TYPE in FILE: variable-length parts and references have another size there than in memory. */
 int cow_native_element_size(void *file, hid_t type, size_t *bytes);
 
+/* The creation properties of a dataset of which nothing was set but whether it keeps TIMES. One list for all: the caller closes it, and does
+ * not change it. */
+hid_t cow_native_usual_dcpl(bool times);
 void *cow_native_dataset_create(cow_loc at, const char *path, hid_t type, hid_t space, hid_t dcpl);
 void *cow_native_dataset_open(cow_loc at, const char *path);
 int cow_native_dataset_close(void *dataset);
