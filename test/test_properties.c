@@ -1215,6 +1215,15 @@ static void program_access_properties(side *s)
             if (which != 4) /* our own handle keeps the prefix until the next commit */
                 say_access(s, dataset);
             H5Dclose(dataset);
+            for (int by_index = 0; by_index < 2; by_index++) {
+                reopen(s);
+                dataset = by_index ? H5Oopen_by_idx(s->file, ".", H5_INDEX_NAME, H5_ITER_INC, 0, dapl) : H5Oopen(s->file, "d", dapl);
+                WORKS(dataset);
+                if (dataset >= 0) {
+                    say_access(s, dataset);
+                    H5Dclose(dataset);
+                }
+            }
             close_file(s);
             H5Sclose(space);
             H5Pclose(dapl);

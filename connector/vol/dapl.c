@@ -87,6 +87,18 @@ int cow_dapl_keep(cow_object *o, hid_t dapl)
     return 0;
 }
 
+cow_object *cow_dapl_opened(cow_object *opened, hid_t dapl)
+{
+    cow_error_held *held;
+
+    if (cow_dapl_keep(opened, dapl) == 0)
+        return opened;
+    held = cow_error_hold();
+    cow_object_close(opened, DXPL, NULL);
+    cow_error_put_back(held);
+    return NULL;
+}
+
 /* What the file says of the chunk cache. */
 static int cache_of_file(const cow_object *o, size_t *slots, size_t *bytes, double *preemption)
 {

@@ -142,12 +142,8 @@ void *cow_vol_dataset_open(void *object, const H5VL_loc_params_t *loc, const cha
         opened = cow_vol_dataset_open(detour.file, &detour.loc, detour.name, dapl, dxpl, req);
         cow_detour_end(&detour);
     }
-    if (native != NULL && opened != NULL && cow_dapl_keep(opened, dapl) < 0) {
-        cow_error_held *held = cow_error_hold();
-        cow_object_close(opened, dxpl, req);
-        cow_error_put_back(held);
-        opened = NULL;
-    }
+    if (native != NULL && opened != NULL)
+        opened = cow_dapl_opened(opened, dapl);
 done:
     cow_home_followed(o, opened, dapl);
     cow_where_done(&where);

@@ -20,6 +20,14 @@ static void *open_object(void *context)
     return H5VLobject_open(x->where->native, &x->where->loc, cow_native_id(), x->type, x->dxpl, x->req);
 }
 
+/* By which an object is opened: a dataset by the properties of one, if they are that. */
+static hid_t lapl_of(const H5VL_loc_params_t *loc)
+{
+    if (loc->type == H5VL_OBJECT_BY_NAME)
+        return loc->loc_data.loc_by_name.lapl_id;
+    return loc->type == H5VL_OBJECT_BY_IDX ? loc->loc_data.loc_by_idx.lapl_id : H5P_LINK_ACCESS_DEFAULT;
+}
+
 void *cow_vol_object_open(void *object, const H5VL_loc_params_t *loc, H5I_type_t *opened_type, hid_t dxpl, void **req)
 {
     COW_QUIET;
@@ -28,11 +36,11 @@ void *cow_vol_object_open(void *object, const H5VL_loc_params_t *loc, H5I_type_t
     cow_detour detour;
     object_opening opening = {&where, opened_type, dxpl, req};
     void *native;
-    bool as_dataset; /* by access properties of one */
+    const hid_t lapl = lapl_of(loc);
+    const bool as_dataset = cow_is_dapl(lapl);
 
     if (cow_locate(o, loc, COW_TO_READ, &where) < 0 || cow_hide_index(o, &where) < 0)
         goto done;
-    as_dataset = loc->type == H5VL_OBJECT_BY_NAME && cow_is_dapl(loc->loc_data.loc_by_name.lapl_id);
     if (!as_dataset && cow_unopened_likely(o->home) && (opened = cow_unopened_new(o, &where, &where.loc)) != NULL) {
         *opened_type = H5I_DATASET;
         goto done;
@@ -48,6 +56,8 @@ void *cow_vol_object_open(void *object, const H5VL_loc_params_t *loc, H5I_type_t
         cow_detour_end(&detour);
     }
     cow_unopened_met(o->home, native == NULL || *opened_type == H5I_DATASET);
+    if (as_dataset && native != NULL && opened != NULL && *opened_type == H5I_DATASET)
+        opened = cow_dapl_opened(opened, lapl);
 done:
     if (loc->type == H5VL_OBJECT_BY_NAME)
         cow_home_followed(o, opened, loc->loc_data.loc_by_name.lapl_id);

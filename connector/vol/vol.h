@@ -253,6 +253,8 @@ void *cow_object_again(cow_loc root, const cow_object *object, const char *path)
 /* dapl.c. The dataset was opened or created with DAPL; -1: HDF5 refuses that. And put what is kept into DAPL, the native
  * object's, for H5Dget_access_plist. */
 int cow_dapl_keep(cow_object *o, hid_t dapl);
+/* What was opened with DAPL; NULL, and closed: HDF5 refuses that. */
+cow_object *cow_dapl_opened(cow_object *opened, hid_t dapl);
 bool cow_dapl_fits(hid_t dapl, hid_t space); /* else HDF5 refuses to create a chunked dataset */
 int cow_dapl_tell(cow_object *o, hid_t dapl);
 void cow_object_drop_root(cow_object *object);
