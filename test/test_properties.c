@@ -1154,6 +1154,23 @@ static void say_access(side *s, hid_t dataset)
     H5Pclose(dapl);
 }
 
+/* The first opening of a dataset says what it is used by until it is closed, whatever the later ones, by LIST, would have. */
+static void open_twice(side *s, hid_t first, hid_t list)
+{
+    for (int how = 0; how < 4; how++) {
+        hid_t dataset = how == 0   ? H5Dopen2(s->file, "d", list)
+                        : how == 1 ? H5Oopen(s->file, "d", list)
+                        : how == 2 ? H5Oopen_by_idx(s->file, ".", H5_INDEX_NAME, H5_ITER_INC, 0, list)
+                                   : H5Dopen2(s->file, "d", H5P_DEFAULT);
+        WORKS(dataset);
+        if (dataset >= 0) {
+            say_access(s, dataset);
+            say_access(s, first);
+            H5Dclose(dataset);
+        }
+    }
+}
+
 static void program_access_properties(side *s)
 {
     int values[300] = {0};
@@ -1162,6 +1179,7 @@ static void program_access_properties(side *s)
         for (int which = 0; which < 7; which++) {
             hsize_t boundary[2] = {4, 4}, size = 10, extent = 20, chunk = 5;
             hid_t dapl = H5Pcreate(H5P_DATASET_ACCESS), dcpl = H5Pcreate(H5P_DATASET_CREATE), dataset, other,
+                  another = H5Pcreate(H5P_DATASET_ACCESS),
                   space = line(size, layout == 0 ? H5S_UNLIMITED : size);
 
             say(&s->text, "-- layout %d, access %d\n", layout, which);
@@ -1183,11 +1201,14 @@ static void program_access_properties(side *s)
                 ASK(H5Pset_virtual_view(dapl, H5D_VDS_FIRST_MISSING));
                 ASK(H5Pset_virtual_printf_gap(dapl, 3));
             }
+            ASK(H5Pset_chunk_cache(another, 7, 5000, 0.125));
+            ASK(H5Pset_append_flush(another, which % 2 == 0 ? 2 : 1, boundary, count_flushes, &s->text));
             create(s);
             dataset = H5Dcreate2(s->file, "d", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, dapl);
             WORKS(dataset);
             if (dataset >= 0) {
                 say_access(s, dataset);
+                open_twice(s, dataset, another);
                 WORKS(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values));
                 ASK(H5Dset_extent(dataset, &extent));
                 extent = 21;
@@ -1212,8 +1233,11 @@ static void program_access_properties(side *s)
                 H5Dclose(dataset);
             }
             dataset = H5Dopen2(s->file, "d", H5P_DEFAULT);
-            if (which != 4) /* our own handle keeps the prefix until the next commit */
+            if (which != 4) { /* our own handle keeps the prefix until the next commit */
                 say_access(s, dataset);
+                open_twice(s, dataset, dapl);
+                open_twice(s, dataset, another);
+            }
             H5Dclose(dataset);
             for (int by_index = 0; by_index < 2; by_index++) {
                 reopen(s);
@@ -1226,10 +1250,12 @@ static void program_access_properties(side *s)
             }
             close_file(s);
             H5Sclose(space);
+            H5Pclose(another);
             H5Pclose(dapl);
             H5Pclose(dcpl);
         }
 }
+
 static void test_access_properties(void **state)
 {
     (void)state;

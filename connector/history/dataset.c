@@ -940,6 +940,11 @@ bool cow_dataset_dirty(const cow_dataset *dataset)
             cow_index_changed(dataset->array.index));
 }
 
+bool cow_dataset_open_again(const cow_dataset *dataset)
+{
+    return dataset->references > 1;
+}
+
 cow_access **cow_dataset_access(cow_dataset *dataset)
 {
     return &dataset->access;

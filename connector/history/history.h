@@ -231,6 +231,8 @@ typedef struct cow_access {
 } cow_access;
 /* NULL, or malloc'ed; freed with the last reference. */
 cow_access **cow_dataset_access(cow_dataset *dataset);
+/* The program has it open more than once. */
+bool cow_dataset_open_again(const cow_dataset *dataset);
 /* What a filter may refuse is stored, now that the application closes a handle on the dataset. With the last one, what was
  * refused is forgotten: -1. */
 int cow_dataset_store_last(cow_dataset *dataset);

@@ -47,7 +47,7 @@ bool cow_dapl_fits(hid_t dapl, hid_t space)
 
 int cow_dapl_keep(cow_object *o, hid_t dapl)
 {
-    cow_access *access, **kept;
+    cow_access *access;
     cow_array *array;
     hid_t space;
     bool fits;
@@ -58,7 +58,7 @@ int cow_dapl_keep(cow_object *o, hid_t dapl)
         cow_error_clear(); /* reading says why */
         return 0;
     }
-    if (o->dataset == NULL || !cow_dataset_chunked(o->dataset))
+    if (o->dataset == NULL || !cow_dataset_chunked(o->dataset) || cow_dataset_open_again(o->dataset))
         return 0;
     array = cow_dataset_array(o->dataset);
     if ((space = cow_dataset_space(o->dataset)) < 0)
@@ -77,12 +77,8 @@ int cow_dapl_keep(cow_object *o, hid_t dapl)
         return cow_error_native("%s: cannot read its access properties", array->label);
     }
     access->rank = boundary_of(dapl, access->boundary, &access->flush, &access->data);
-    kept = cow_dataset_access(o->dataset);
-    if (*kept != NULL) {
-        free(access);
-        return 0;
-    }
-    *kept = access;
+    free(*cow_dataset_access(o->dataset));
+    *cow_dataset_access(o->dataset) = access;
     array->through = access->slots == 0 || array->chunk_bytes > access->bytes;
     return 0;
 }

@@ -71,10 +71,10 @@ void *cow_vol_dataset_create(void *object, const H5VL_loc_params_t *loc, const c
                                     dapl, dxpl, req);
 done:
     made = cow_creation_end(o, &where, &target, native, H5I_DATASET, name);
-    if (made != NULL && dataset != NULL && cow_dapl_keep(made, dapl) < 0)
-        cow_error_clear(); /* it was checked before */
     if (dataset != NULL)
         cow_dataset_release(dataset); /* the wrapper has a reference of its own */
+    if (made != NULL && dataset != NULL && cow_dapl_keep(made, dapl) < 0)
+        cow_error_clear(); /* it was checked before */
     return cow_leave_pointer(made);
 }
 
