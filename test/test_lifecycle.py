@@ -345,3 +345,46 @@ def test_what_was_never_written_has_no_record_of_the_journal_in_it(programs, tmp
     """
     done = programs.python(code, tmp_path / "part.h5")
     assert done.returncode == 0 and done.stdout.strip() == "[0, 0, 0, 0, 0, 0]", done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("mode", ["r", "r+"])
+def test_reasons_of_failures_are_as_natively(programs, tmp_path, mode):
+    """A program prints them: h5py gives the innermost record of HDF5's stack for the reason."""
+    made = """
+        path, mode = sys.argv[1:]
+        with h5py.File(path, 'w', libver='v110') as f:
+            f['x'], f['type'] = np.arange(100), np.dtype('i4')
+            f.create_dataset('chunked', data=np.arange(100), chunks=(10,), maxshape=(None,))
+            f.create_group('g/h')
+            f['soft'], f['external'] = h5py.SoftLink('/gone'), h5py.ExternalLink('none.h5', '/x')
+
+        def tried(name, what):
+            try:
+                print(name, type(what()).__name__)
+            except Exception as e:
+                print(name, type(e).__name__, str(e).replace(path, 'FILE'))
+
+        with h5py.File(path, mode) as f:
+            for written in range(2):
+                for name in 'nix', '/nix', 'g/nix', 'g/h/nix', 'x/nix', 'soft', 'external', 'soft/y', 'type/z', 'chunked', '.', 'g/h':
+                    raw = name.encode()
+                    tried('get ' + name, lambda: f[name])
+                    tried('in ' + name, lambda: name in f)
+                    tried('link ' + name, lambda: f.get(name, getlink=True))
+                    tried('dataset ' + name, lambda: h5py.h5d.open(f.id, raw))
+                    tried('group ' + name, lambda: h5py.h5g.open(f.id, raw))
+                    tried('named type ' + name, lambda: h5py.h5t.open(f.id, raw))
+                    tried('info ' + name, lambda: h5py.h5o.get_info(f.id, raw))
+                    tried('attribute ' + name, lambda: h5py.h5a.open(f.id, b'nix', obj_name=raw))
+                    if 'nix' in name:
+                        tried('delete ' + name, lambda: f.__delitem__(name))
+                        tried('move ' + name, lambda: f.move(name, 'g/new'))
+                if mode == 'r+':
+                    f['chunked'][3] = 7
+    """
+    code = programs.code(made, errors=False)
+    told = [run(sys.executable, "-c", code, tmp_path / name, mode, cwd=tmp_path)
+            for run, name in ((programs.stock, "native.h5"), (programs.connector, "cow.h5"))]
+    assert all(done.returncode == 0 for done in told), told[1].stderr
+    assert "doesn't exist" in told[0].stdout
+    assert told[1].stdout == told[0].stdout

@@ -163,6 +163,21 @@ void cow_errors_give_back(hid_t records)
         H5Eset_current_stack(records);
 }
 
+size_t cow_errors_count(void)
+{
+    ssize_t count = H5Eget_num(H5E_DEFAULT);
+
+    return count < 0 ? SIZE_MAX : (size_t)count;
+}
+
+void cow_errors_drop(size_t before)
+{
+    ssize_t count = H5Eget_num(H5E_DEFAULT);
+
+    if (count > 0 && (size_t)count > before)
+        H5Epop(H5E_DEFAULT, (size_t)count - before);
+}
+
 int cow_error_native(const char *format, ...)
 {
     va_list arguments;

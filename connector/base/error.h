@@ -52,6 +52,10 @@ int cow_error_native(const char *format, ...) __attribute__((format(printf, 1, 2
 hid_t cow_errors_take(void);
 /* Instead of what the stack has now, where RECORDS is an id. */
 void cow_errors_give_back(hid_t records);
+/* How many records HDF5's stack has; and those that came since go, of a question that was answered: bindings take the innermost one for the
+ * reason of what fails later. */
+size_t cow_errors_count(void);
+void cow_errors_drop(size_t before);
 
 /* What the lowest record of HDF5's stack says, in TEXT, and the stack is empty: of a driver's record what failed and why,
  * without the time and the addresses of buffers. */

@@ -326,12 +326,15 @@ static herr_t delete (cow_object *o, cow_where *where, H5VL_link_specific_args_t
         goto done;
     cow_homes_open_heads(target.home);
     if (target.home != NULL && target.home->file != NULL && cow_file_writable(target.home->file)) {
+        const size_t before = cow_errors_count();
         get.args.get_info.linfo = &info;
         H5E_BEGIN_TRY
         {
             found = H5VLlink_get(where->native, &where->loc, cow_native_id(), &get, DXPL, NULL);
         }
         H5E_END_TRY
+        if (found < 0)
+            cow_errors_drop(before); /* deleting it says it better */
     }
     if (found >= 0 && (info.type == H5L_TYPE_HARD || where->loc.type == H5VL_OBJECT_BY_IDX) &&
         holder(o, where, &group, &name) < 0) {

@@ -17,6 +17,7 @@ int cow_info_quietly(void *native, const H5VL_loc_params_t *loc, H5O_info2_t *in
 {
     H5VL_object_get_args_t args = {.op_type = H5VL_OBJECT_GET_INFO};
     unsigned long failures = cow_journal_driver_failures();
+    const size_t before = cow_errors_count();
     herr_t status;
 
     args.args.get_info.fields = H5O_INFO_BASIC;
@@ -28,6 +29,8 @@ int cow_info_quietly(void *native, const H5VL_loc_params_t *loc, H5O_info2_t *in
     H5E_END_TRY
     if (status < 0 && cow_journal_driver_failures() != failures)
         return cow_error_native("cannot look at an object");
+    if (status < 0)
+        cow_errors_drop(before);
     return status >= 0;
 }
 
