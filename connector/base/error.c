@@ -163,6 +163,8 @@ void cow_errors_give_back(hid_t records)
         H5Eset_current_stack(records);
 }
 
+#define STACK_ROOM 32 /* H5E_NSLOTS; further records are not kept */
+
 size_t cow_errors_count(void)
 {
     ssize_t count = H5Eget_num(H5E_DEFAULT);
@@ -174,7 +176,7 @@ void cow_errors_drop(size_t before)
 {
     ssize_t count = H5Eget_num(H5E_DEFAULT);
 
-    if (count > 0 && (size_t)count > before)
+    if (count > 0 && (size_t)count > before && count < STACK_ROOM)
         H5Epop(H5E_DEFAULT, (size_t)count - before);
 }
 

@@ -53,7 +53,8 @@ hid_t cow_errors_take(void);
 /* Instead of what the stack has now, where RECORDS is an id. */
 void cow_errors_give_back(hid_t records);
 /* How many records HDF5's stack has; and those that came since go, of a question that was answered: bindings take the innermost one for the
- * reason of what fails later. */
+ * reason of what fails later. Where the stack is full they stay: of soft links in a circle HDF5 follows no more in the same call of the program, and
+ * what fails later would have fewer records than natively. */
 size_t cow_errors_count(void);
 void cow_errors_drop(size_t before);
 
