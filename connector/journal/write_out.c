@@ -24,14 +24,15 @@ typedef struct run {
 typedef struct writing {
     cow_journal *journal;
     bool between; /* bytes between runs may be written as well */
-    bool holes;   /* there are such */
     run runs[RUNS];
     size_t count;
     uint8_t together[ROOM];
 } writing;
 
-static int write_run(cow_journal *journal, uint64_t address, const uint8_t *bytes, size_t size)
+static int write_run(void *context, uint64_t address, const uint8_t *bytes, size_t size)
 {
+    cow_journal *journal = context;
+
     if (cow_disk_write(&journal->disk, address, bytes, size) < 0)
         return -1;
     if (address + size > journal->size)
@@ -39,24 +40,21 @@ static int write_run(cow_journal *journal, uint64_t address, const uint8_t *byte
     return 0;
 }
 
-static int write_one(void *context, uint64_t address, const uint8_t *bytes, size_t size)
-{
-    return write_run(context, address, bytes, size);
-}
-
-/* What was gathered. Where what is between cannot be read, it is not written. */
+/* What was gathered, one run at least. Where what is between cannot be read, it is not written. */
 static int write_gathered(writing *w)
 {
     const run *first = w->runs, *last = w->runs + w->count - 1;
-    const size_t count = w->count, size = count == 0 ? 0 : (size_t)(last->address + last->size - first->address);
+    const size_t count = w->count, size = (size_t)(last->address + last->size - first->address);
     bool together = count > 1;
+    size_t ours = 0;
 
     w->count = 0;
-    if (together && w->holes && cow_disk_read(&w->journal->disk, first->address, w->together, size) < 0) {
+    for (size_t i = 0; i < count; i++)
+        ours += w->runs[i].size;
+    if (ours < size && cow_disk_read(&w->journal->disk, first->address, w->together, size) < 0) {
         cow_error_clear();
         together = false;
     }
-    w->holes = false;
     for (size_t i = 0; i < count; i++) {
         const run *r = w->runs + i;
 
@@ -72,16 +70,15 @@ static int write_gathered(writing *w)
 static int gather(void *context, uint64_t address, const uint8_t *bytes, size_t size)
 {
     writing *w = context;
-    const run *last = w->runs + w->count - 1;
 
     if (w->count > 0) {
+        const run *last = w->runs + w->count - 1;
         const uint64_t end = last->address + last->size;
         /* no page is written to that is not written to anyway */
         const bool near = address == end || (w->between && address / PAGE <= (end - 1) / PAGE + 1);
 
         if ((!near || w->count == RUNS || address + size - w->runs[0].address > ROOM) && write_gathered(w) < 0)
             return -1;
-        w->holes = w->holes || (w->count > 0 && address != end);
     }
     w->runs[w->count++] = (run){address, bytes, size};
     return 0;
@@ -93,13 +90,12 @@ int cow_journal_write_frames(cow_journal *journal, const cow_overlay *frames)
     int status;
 
     if (w == NULL)
-        return cow_overlay_each(frames, write_one, journal);
+        return cow_overlay_each(frames, write_run, journal);
     w->journal = journal;
     w->between = journal->options.sync == COW_SYNC_OFF;
-    w->holes = false;
     w->count = 0;
     status = cow_overlay_each(frames, gather, w);
-    if (status == 0)
+    if (status == 0 && w->count > 0)
         status = write_gathered(w);
     free(w);
     return status;
