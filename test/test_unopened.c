@@ -978,6 +978,132 @@ static void test_other_access_properties(void **state)
     }
 }
 
+/* ---- links of the program's own ---- */
+
+#define OWN ((H5L_type_t)(H5L_TYPE_UD_MIN + 9))
+
+static hid_t leads_into, leads_to; /* into this file, by the path that the link has; or to what is open under that id already */
+
+static hid_t go(const char *name, hid_t group, const void *value, size_t size, hid_t lapl, hid_t dxpl)
+{
+    (void)name;
+    (void)group;
+    (void)size;
+    (void)dxpl;
+    if (leads_to < 0)
+        return H5Oopen(leads_into, value, lapl);
+    return H5Iinc_ref(leads_to) < 0 ? H5I_INVALID_HID : leads_to;
+}
+
+static const H5L_class_t own_links = {.version = H5L_LINK_CLASS_T_VERS, .id = OWN, .comment = "own", .trav_func = go};
+
+static const char *const led_to[] = {"a", "chunked", "foreign", "g/edges", "g"};
+static const char *const link_files[2] = {"unopened-links-native.h5", "unopened-links.h5"};
+
+/* The second file has no history. */
+static void add_links(int side, const char *name)
+{
+    hid_t fapl = access_of(name == names[side] ? side : 0, H5F_CLOSE_DEFAULT),
+          file = name == names[side] ? H5Fopen(name, H5F_ACC_RDWR, fapl) : H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+    char link[20], soft[20];
+
+    assert_true(file >= 0);
+    for (size_t i = 0; i < COUNT(led_to); i++) {
+        snprintf(link, sizeof link, "own %zu", i);
+        snprintf(soft, sizeof soft, "to own %zu", i);
+        assert_true(H5Lcreate_ud(file, link, OWN, led_to[i], strlen(led_to[i]) + 1, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+        assert_true(H5Lcreate_soft(link, file, soft, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    }
+    H5Fclose(file);
+    H5Pclose(fapl);
+    which = side;
+}
+
+#define ELSEWHERE 1u /* the link is in the file without history */
+#define BY_SOFT 2u   /* a soft link leads to it */
+#define IS_OPEN 4u   /* it leads to what the program has open */
+#define WRITTEN 8u   /* the file is open for writing, and what it leads to was written */
+#define WAYS 16u
+
+static void say_where(listing *l, hid_t from, const char *link)
+{
+    H5O_info2_t info = {0}, there;
+
+    say(l, "info %d", H5Oget_info_by_name3(from, link, &info, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS, H5P_DEFAULT));
+    say(l, " type %d counted %u attributes %d:", (int)info.type, info.rc, (int)info.num_attrs);
+    for (size_t i = 0; i < COUNT(led_to); i++) {
+        int cmp = 9;
+
+        if (H5Oget_info_by_name3(leads_into, led_to[i], &there, H5O_INFO_BASIC, H5P_DEFAULT) >= 0)
+            H5Otoken_cmp(leads_into, &there.token, &info.token, &cmp);
+        say(l, " %s %s", led_to[i], cmp == 0 && there.fileno == info.fileno ? "is it" : "is another");
+    }
+    say(l, "\n");
+}
+
+static void follow(int side, listing *l, size_t what, unsigned how)
+{
+    hid_t fapl = access_of(side, H5F_CLOSE_DEFAULT), file = H5Fopen(names[side], how & WRITTEN ? H5F_ACC_RDWR : H5F_ACC_RDONLY, fapl),
+          from = how & ELSEWHERE ? H5Fopen(link_files[side], H5F_ACC_RDONLY, fapl) : H5Freopen(file),
+          id = H5Oopen(file, led_to[what], H5P_DEFAULT);
+    char link[20];
+
+    snprintf(link, sizeof link, "%sown %zu", how & BY_SOFT ? "to " : "", what);
+    assert_true(file >= 0 && from >= 0 && id >= 0);
+    leads_into = file;
+    leads_to = how & IS_OPEN ? id : H5I_INVALID_HID;
+    if (how & WRITTEN && H5Iget_type(id) == H5I_DATASET)
+        write_some(l, id, 5);
+    say_where(l, from, link);
+    say(l, "exists %d attribute %d\n", H5Oexists_by_name(from, link, H5P_DEFAULT), H5Aexists_by_name(from, link, "x", H5P_DEFAULT));
+    for (size_t q = 0; q < GOING_ON; q++) {
+        hid_t found = q & 1 ? H5Oopen(from, link, H5P_DEFAULT) : H5Dopen2(from, link, H5P_DEFAULT);
+
+        say(l, "question %zu: opened %d\n", q, found >= 0);
+        if (found >= 0 && H5Iget_type(found) == H5I_DATASET)
+            questions[q](l, found);
+        if (found >= 0)
+            say(l, "closed %d\n", H5Oclose(found));
+    }
+    if ((how & (WRITTEN | ELSEWHERE)) == WRITTEN) {
+        say(l, "linked %d\n", H5Lcreate_hard(from, link, file, "another name", H5P_DEFAULT, H5P_DEFAULT));
+        say(l, "copied %d\n", H5Ocopy(from, link, file, "copy", H5P_DEFAULT, H5P_DEFAULT));
+        say_where(l, file, "another name");
+    }
+    if (H5Iget_type(id) == H5I_DATASET)
+        ask_values(l, id);
+    count_open(l, file);
+    say(l, "closed %d %d %d\n", H5Oclose(id), H5Fclose(from), H5Fclose(file));
+    H5Pclose(fapl);
+}
+
+static void test_links_of_its_own(void **state)
+{
+    listing l[2] = {{0}};
+
+    (void)state;
+    assert_true(H5Lregister(&own_links) >= 0);
+    for (unsigned how = 0; how < WAYS; how++)
+        for (size_t what = 0; what < COUNT(led_to); what++) {
+            during("%s, followed in way %u", led_to[what], how);
+            make_both();
+            for (int side = 0; side < 2; side++) {
+                add_links(side, names[side]);
+                add_links(side, link_files[side]);
+                clear(&l[side]);
+                H5E_BEGIN_TRY
+                {
+                    follow(side, &l[side], what, how);
+                    look_at_all(side, &l[side], "");
+                }
+                H5E_END_TRY
+            }
+            assert_true(same_text(led_to[what], &l[0], &l[1]));
+        }
+    free(l[0].data);
+    free(l[1].data);
+}
+
 static int begin(void **state)
 {
     return H5Zregister(&foreign) < 0 ? -1 : through_begin(state);
@@ -986,7 +1112,8 @@ static int begin(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_first), cmocka_unit_test(test_names), cmocka_unit_test(test_at_random),
-                                       cmocka_unit_test(test_written_at_random), cmocka_unit_test(test_other_access_properties)};
+                                       cmocka_unit_test(test_written_at_random), cmocka_unit_test(test_links_of_its_own),
+                                       cmocka_unit_test(test_other_access_properties)};
 
     return test_main(tests, argc, argv, begin, through_end);
 }

@@ -184,21 +184,25 @@ hid_t cow_native_fapl(hid_t fapl)
 /* ---- wrapping ---- */
 
 /* HDF5 asks for this when it goes through all ids there are, while it closes or flushes some file, or counts what is open in one: then it is
- * the file that it looks at. So what is not open yet stays so. */
+ * the file that it looks at. So what is not open yet stays so. And it asks where an id leads that a link of the program's own has led to. */
 static void *get_object(const void *object)
 {
-    return cow_object_native(object);
+    const cow_object *o = cow_object_of((void *)(uintptr_t)object);
+
+    if (o == NULL || o->unopened == NULL || !cow_vol_follows_link())
+        return cow_object_native(object);
+    COW_QUIET;
+    return cow_leave_pointer(cow_object_opened(o));
 }
 
 /* Every call of the application passes here, also the one that closes a file when there is no memory left: so nothing
  * is allocated. Nothing is called that could print: so no COW_QUIET. */
 static herr_t get_wrap_ctx(const void *object, void **wrap_ctx)
 {
-    static cow_wrapping homeless;
     const cow_object *o = cow_object_of((void *)(uintptr_t)object);
 
     cow_wrapping_begins();
-    *wrap_ctx = o == NULL || o->home == NULL ? &homeless : cow_home_wrap(o->home, o->unnamed, o->detached);
+    *wrap_ctx = cow_home_wrap(o == NULL ? NULL : o->home, o != NULL && o->unnamed, o != NULL && o->detached);
     return 0;
 }
 
@@ -216,6 +220,8 @@ static void *wrap_object(void *native, H5I_type_t type, void *wrap_ctx)
     cow_object *object = NULL;
     H5O_info2_t info;
 
+    if (type == H5I_GROUP)
+        cow_vol_group_given();
     /* No home for HDF5's own handles, for those of our own walks, nor when the last object is being closed. The file itself
      * stands for HDF5's handle on it, so that nothing is allocated: HDF5 wraps it when the file is open already, and would
      * leave it open. */

@@ -2,7 +2,7 @@
  * to open the virtual dataset under it, and to close that again, costs HDF5 more than all the rest: 340,000 instructions. So the wrapper has a
  * stand-in: a handle of the program's own on a dataset of the history, through the same opening of the file, so that HDF5 counts it as it
  * would count the dataset. Nothing but that, and which file it is of, is ever asked of the stand-in: for all else cow_object_opened puts the
- * dataset in its place.
+ * dataset in its place, also where HDF5 asks what is under an id (get_object) that a link of the program's own has led to.
  *
  * Elements of such a dataset are written as well: they are the history's. But HDF5 does not know that it is open: so before links go or get other
  * names, all that are not open are opened (cow_homes_open_heads). */

@@ -142,6 +142,9 @@ void cow_home_forget_all(void);
 /* A wrap context for HDF5; and it forgets one. */
 cow_wrapping *cow_home_wrap(cow_home *home, bool unnamed, bool detached);
 void cow_home_unwrap(cow_home *home);
+/* HDF5 has given a group to a function of the program, in the call that it is in: to one that iterates, or that follows a link. */
+void cow_vol_group_given(void);
+bool cow_vol_follows_link(void);
 /* Datasets that are not open yet are opened: mounting changes what names lead to, and what H5Iget_name says of open objects. */
 void cow_homes_open_all(void);
 /* Links in the file, or what holds objects beside them, are about to go or to get other names: what is in use is opened before, as far as that is

@@ -25,7 +25,9 @@ static struct {
     /* The home of the object that HDF5 is asked about, while it is, for messages; functions of the application ask about
      * others meanwhile. */
     const cow_home *work[8];
-    unsigned works;
+    unsigned works; /* calls that HDF5 has wrap contexts for, one in the other */
+    /* In these HDF5 gave a group to a function of the program: a link of the program's own is followed, which says with an id where it leads. */
+    uint64_t followed;
 } now;
 
 void cow_vol_file_asked(void *native)
@@ -221,24 +223,41 @@ void cow_home_forget_all(void)
     memset(&now, 0, sizeof now);
 }
 
+#define FOLLOWED_CALLS 64
+
 cow_wrapping *cow_home_wrap(cow_home *home, bool unnamed, bool detached)
 {
-    cow_wrapping *wrapping = &home->wrapping[unnamed][detached];
+    static cow_wrapping homeless;
+    cow_wrapping *wrapping = home == NULL ? &homeless : &home->wrapping[unnamed][detached];
 
-    *wrapping = (cow_wrapping){home, unnamed, detached};
-    home->wrappings++;
     if (now.works < sizeof now.work / sizeof *now.work)
         now.work[now.works] = home;
+    if (now.works < FOLLOWED_CALLS)
+        now.followed &= ~(UINT64_C(1) << now.works);
     now.works++;
+    if (home != NULL) {
+        *wrapping = (cow_wrapping){home, unnamed, detached};
+        home->wrappings++;
+    }
     return wrapping;
 }
 
 void cow_home_unwrap(cow_home *home)
 {
-    if (home != NULL)
-        now.works--;
+    now.works--;
     if (home != NULL && --home->wrappings == 0 && home->references == 0)
         home_free(home);
+}
+
+void cow_vol_group_given(void)
+{
+    if (now.works > 0 && now.works <= FOLLOWED_CALLS)
+        now.followed |= UINT64_C(1) << (now.works - 1);
+}
+
+bool cow_vol_follows_link(void)
+{
+    return now.works > FOLLOWED_CALLS || (now.works > 0 && (now.followed >> (now.works - 1) & 1) != 0);
 }
 
 /* See cow_native_file_of. */
