@@ -1,6 +1,8 @@
 /* The order of the checks; tables, versions, heads, snapshots, tags. See check.h. */
 #include "check.h"
 
+#include "object.h"
+
 #include "base/error.h"
 #include "base/ids.h"
 #include "history/history.h"
@@ -272,28 +274,28 @@ static void check_log(cli_check *check)
     }
 }
 
-static herr_t check_listed(hid_t group, const char *name, const H5L_info2_t *link, void *context)
+static void check_listed(cli_check *check, const char *name)
 {
-    cli_check *check = context;
     bool forgotten;
     const bool there = cli_names_find(&check->names, name, &forgotten) < check->version_count;
 
-    (void)group;
-    (void)link;
     if (!there && !forgotten)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "version '%s' is not in the log", name);
     else if (!there)
         cli_damaged(check, CLI_BAD_ELSE, 0, 0, "version '%s' is forgotten, as the log says, but it is there", name);
-    return 0;
 }
 
 static void check_listing(cli_check *check)
 {
     hid_t group = H5Gopen2(check->file->id, COW_PATH_VERSIONS, H5P_DEFAULT);
+    cow_tree_names names = {0};
     char text[1024];
 
-    if (group < 0 || H5Literate2(group, H5_INDEX_NAME, H5_ITER_INC, NULL, check_listed, check) < 0)
+    if (group < 0 || cli_object_links(group, &names) < 0)
         trouble(check, UINT64_MAX, COW_PATH_VERSIONS, cli_reason(text, sizeof text));
+    for (size_t i = 0; i < names.count; i++)
+        check_listed(check, names.entry[i].name);
+    cow_tree_names_free(&names);
     if (group >= 0)
         H5Gclose(group);
 }

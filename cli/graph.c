@@ -1,29 +1,11 @@
 /* Reading groups breadth first. See graph.h. */
 #include "graph.h"
 
+#include "object.h"
 #include "tables.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct names {
-    struct {
-        cli_link link;
-        uint64_t address; /* of a hard link */
-    } * item;
-    size_t count, room;
-} names;
-
-static herr_t note_link(hid_t group, const char *name, const H5L_info2_t *info, void *context)
-{
-    names *n = context;
-
-    (void)group;
-    CLI_RESERVE(n->item, n->room, n->count, 1);
-    n->item[n->count].link = (cli_link){cli_strdup(name), info->type, SIZE_MAX};
-    n->item[n->count++].address = info->type == H5L_TYPE_HARD ? cli_address(&info->u.token) : UINT64_MAX;
-    return 0;
-}
 
 static bool is_wanted(const cli_graph *g, uint64_t address)
 {
@@ -84,27 +66,27 @@ static size_t object_at(cli_graph *g, uint64_t address, H5O_type_t type, const c
 static void list_group(cli_graph *g, size_t object, const char *path, bool head, queue *q)
 {
     hid_t group = H5Oopen_by_token(g->file, cli_token(g->object[object].address));
-    names found = {0};
+    cow_tree_names found = {0};
     char why[512];
 
-    if (group < 0 || H5Literate2(group, H5_INDEX_NAME, H5_ITER_INC, NULL, note_link, &found) < 0)
+    if (group < 0 || cli_object_links(group, &found) < 0) /* what could be listed is looked at */
         g->trouble(g->context, g->object[object].address, path, cli_reason(why, sizeof why));
     g->object[object].first = g->links;
     for (size_t i = 0; i < found.count; i++) {
-        cli_link link = found.item[i].link;
+        const H5L_info2_t *listed = &found.entry[i].link;
+        const uint64_t address = listed->type == H5L_TYPE_HARD ? cli_address(&listed->u.token) : UINT64_MAX;
+        cli_link link = {found.entry[i].name, listed->type, SIZE_MAX};
         char *child = cli_child_path(path, link.name);
         const bool history = head && path[1] == '\0' && strcmp(link.name, COW_GROUP) == 0;
         H5O_info2_t info;
 
-        if (history || !is_wanted(g, found.item[i].address)) {
+        if (history || !is_wanted(g, address)) {
             if (!history)
-                glance_at(g, group, link.name, found.item[i].address, child);
-            free(link.name);
+                glance_at(g, group, link.name, address, child);
             free(child);
             continue;
         }
         if (link.type == H5L_TYPE_HARD) {
-            const uint64_t address = found.item[i].address;
             if (cow_map_at(&g->places, address) == NULL &&
                 H5Oget_info_by_name3(group, link.name, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) {
                 g->trouble(g->context, address, child, cli_reason(why, sizeof why));
@@ -113,11 +95,12 @@ static void list_group(cli_graph *g, size_t object, const char *path, bool head,
             link.object = object_at(g, address, info.type, child, q);
         }
         free(child);
+        found.entry[i].name = NULL; /* the graph's */
         CLI_RESERVE(g->link, g->link_room, g->links, 1);
         g->link[g->links++] = link;
     }
     g->object[object].links = g->links - g->object[object].first;
-    free(found.item);
+    cow_tree_names_free(&found);
     if (group >= 0)
         H5Oclose(group);
 }

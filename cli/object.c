@@ -33,7 +33,7 @@ static int by_name(const void *a, const void *b)
 
 static int sorted(int status, cow_tree_names *names)
 {
-    if (status == 0 && names->count > 0)
+    if (names->count > 0)
         qsort(names->entry, names->count, sizeof *names->entry, by_name);
     return status;
 }

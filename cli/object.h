@@ -8,7 +8,7 @@
 
 /* "group", "dataset", "type"; "unknown". */
 const char *cli_object_kind(H5O_type_t type);
-/* In the order of their names' bytes; cow_tree_names_free, in any case. -1: HDF5's error. */
+/* In the order of their names' bytes; cow_tree_names_free, in any case. -1: HDF5's error, and those that HDF5 told before. */
 int cli_object_links(hid_t group, cow_tree_names *names);
 int cli_object_attributes(hid_t object, cow_tree_names *names);
 /* "": it has none. free() it. NULL: HDF5's error. */

@@ -222,12 +222,12 @@ static H5VL_loc_params_t follow(cow_loc *at, const char *path)
     return cow_by_name(at->type, path);
 }
 
-static H5VL_loc_params_t by_index(H5I_type_t type, bool by_creation, hsize_t n)
+static H5VL_loc_params_t by_index(H5I_type_t type, hsize_t n)
 {
     H5VL_loc_params_t loc = {.obj_type = type, .type = H5VL_OBJECT_BY_IDX};
     loc.loc_data.loc_by_idx.name = ".";
-    loc.loc_data.loc_by_idx.idx_type = by_creation ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
-    loc.loc_data.loc_by_idx.order = by_creation ? H5_ITER_INC : H5_ITER_NATIVE;
+    loc.loc_data.loc_by_idx.idx_type = H5_INDEX_NAME;
+    loc.loc_data.loc_by_idx.order = H5_ITER_NATIVE;
     loc.loc_data.loc_by_idx.n = n;
     loc.loc_data.loc_by_idx.lapl_id = H5P_LINK_ACCESS_DEFAULT;
     return loc;
@@ -928,6 +928,19 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const named_link *)a)->name, ((const named_link *)b)->name);
 }
 
+/* What HDF5 cannot tell comes last. */
+static int by_creation(const void *a, const void *b)
+{
+    const named_link *x = a, *y = b;
+    const bool known[2] = {x->info.type != H5L_TYPE_ERROR, y->info.type != H5L_TYPE_ERROR};
+
+    if (known[0] != known[1])
+        return known[0] ? -1 : 1;
+    if (!known[0] || x->info.corder == y->info.corder)
+        return by_name(a, b);
+    return x->info.corder < y->info.corder ? -1 : 1;
+}
+
 typedef struct link_list {
     named_link *link;
     size_t count, room;
@@ -957,8 +970,9 @@ static herr_t add_met(hid_t group, const char *name, const H5L_info2_t *info, vo
 }
 
 /* By one walk, which looks for no link: 0. Else nothing is listed: HDF5 does not walk where it can tell one of the links not at
- * all. */
-static int walk_links(cow_loc group, bool by_creation, link_list *list)
+ * all. In no other order than its own: for others HDF5 1.14.5 makes a table first, and frees what it has not put there if it cannot read one of
+ * the links. */
+static int walk_links(cow_loc group, link_list *list)
 {
     H5VL_link_specific_args_t args = {.op_type = H5VL_LINK_ITER};
     H5VL_loc_params_t self = cow_by_self(group.type);
@@ -966,8 +980,8 @@ static int walk_links(cow_loc group, bool by_creation, link_list *list)
 
     if (cow_native_list_begin() < 0)
         return -1;
-    args.args.iterate.idx_type = by_creation ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
-    args.args.iterate.order = by_creation ? H5_ITER_INC : H5_ITER_NATIVE;
+    args.args.iterate.idx_type = H5_INDEX_NAME;
+    args.args.iterate.order = H5_ITER_NATIVE;
     args.args.iterate.op = add_met;
     args.args.iterate.op_data = list;
     H5E_BEGIN_TRY
@@ -1014,10 +1028,10 @@ static char *link_name(cow_loc group, const H5VL_loc_params_t *loc, hsize_t n)
 }
 
 /* One by one. */
-static int ask_for_links(cow_loc group, bool by_creation, hsize_t count, link_list *list)
+static int ask_for_links(cow_loc group, hsize_t count, link_list *list)
 {
     for (hsize_t n = 0; n < count; n++) {
-        H5VL_loc_params_t loc = by_index(group.type, by_creation, n);
+        H5VL_loc_params_t loc = by_index(group.type, n);
         char *name = link_name(group, &loc, n);
         H5L_info2_t info;
 
@@ -1043,10 +1057,10 @@ int cow_native_links(cow_loc group, cow_link_order order, cow_link_visitor *visi
     get.args.get_info.ginfo = &info;
     if (H5VLgroup_get(group.object, cow_native_id(), &get, DXPL, NULL) < 0)
         return cow_error_native("cannot look at a group");
-    if (info.nlinks < COW_LIST_FROM || walk_links(group, order == COW_LINKS_BY_CREATION, &list) < 0)
-        status = ask_for_links(group, order == COW_LINKS_BY_CREATION, info.nlinks, &list);
-    if (status == 0 && order == COW_LINKS_BY_NAME && list.count > 1)
-        qsort(list.link, list.count, sizeof *list.link, by_name);
+    if (info.nlinks < COW_LIST_FROM || walk_links(group, &list) < 0)
+        status = ask_for_links(group, info.nlinks, &list);
+    if (status == 0 && order != COW_LINKS_ANY && list.count > 1)
+        qsort(list.link, list.count, sizeof *list.link, order == COW_LINKS_BY_NAME ? by_name : by_creation);
     for (size_t i = 0; status == 0 && i < list.count; i++)
         status = visitor(context, list.link[i].name, &list.link[i].info);
     forget_links(&list);
@@ -1072,7 +1086,7 @@ int cow_native_links_places(cow_loc group, const char *skip, hsize_t **places, h
     int status = -1;
 
     *places = NULL;
-    if (walk_links(group, false, &list) < 0)
+    if (walk_links(group, &list) < 0)
         return cow_error_native("cannot list a group");
     if ((link = malloc((list.count + 1) * sizeof *link)) == NULL ||
         (*places = malloc((list.count + 1) * sizeof **places)) == NULL) {
