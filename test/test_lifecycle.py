@@ -184,6 +184,40 @@ def test_external_links_lead_into_versions(programs, linked, mode, start):
     assert words[27:] == ["2", "1", "1", "1", "int32", "/g/large"]
 
 
+def test_external_links_lead_into_versions_by_index_too(programs, linked):
+    """As by name: the link that is counted, and what leads to its group."""
+    code = """
+    import ctypes
+    lib = ctypes.CDLL([line.split()[-1] for line in open('/proc/self/maps') if 'libhdf5' in line and '_hl' not in line][0])
+    lib.H5Oopen_by_idx.restype = ctypes.c_int64
+    lib.H5Oopen_by_idx.argtypes = [ctypes.c_int64, ctypes.c_char_p, ctypes.c_int, ctypes.c_int, ctypes.c_uint64, ctypes.c_int64]
+    lib.H5Gget_info_by_idx.argtypes = lib.H5Oopen_by_idx.argtypes[:5] + [ctypes.c_void_p, ctypes.c_int64]
+    f = h5py.File('links/main.h5', 'r')
+    members = ctypes.create_string_buffer(100)
+    def kind(ask):
+        try:
+            return ask().type
+        except (KeyError, RuntimeError, OSError) as error:
+            return 'none'
+    for group in '/', 'a', 'v2':
+        for order in h5py.h5.ITER_INC, h5py.h5.ITER_DEC:
+            for n, name in enumerate(sorted(f[group], reverse=order == h5py.h5.ITER_DEC)):
+                path, at = group + '/' + name, [f.id.id, group.encode(), h5py.h5.INDEX_NAME, order, n]
+                kinds = [kind(lambda: h5py.h5o.get_info(f.id, path.encode())),
+                         kind(lambda: h5py.h5o.get_info(f.id, index=n, order=order, obj_name=group.encode()))]
+                opened = lib.H5Oopen_by_idx(*at, 0)
+                names = [f.get(path).name if kinds[0] != 'none' else '']
+                names += [h5py.h5i.get_name(h5py.h5i.wrap_identifier(opened)).decode() if opened >= 0 else '']
+                count = lib.H5Gget_info_by_idx(*at, members, 0) >= 0
+                print(path, kinds[0] == kinds[1], names[0] == names[1], count == isinstance(f.get(path), h5py.Group), kinds[0])
+    """
+    done = programs.python(code, cwd=linked, errors=False)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and len(lines) == 2 * (12 + 2 + 4), (done.stdout, done.stderr)
+    assert all(" True True True " in line for line in lines), done.stdout
+    assert [line.split()[0] for line in lines[:12] if line.endswith("none")] == ["//bare", "//gone", "//odd", "//v9"]
+
+
 def test_what_is_not_there_is_said(programs, linked):
     code = """
     f = h5py.File('links/main.h5', 'r')

@@ -297,6 +297,49 @@ bool cow_detour_by_name(const cow_where *where, cow_detour *detour)
     return true;
 }
 
+/* GROUP/NAME of the link that LOC counts; free() it. NULL: HDF5 has no such link, or no memory. */
+static char *counted_name(const cow_where *where)
+{
+    const H5VL_loc_by_idx_t *by_index = &where->loc.loc_data.loc_by_idx;
+    H5VL_link_get_args_t get = {.op_type = H5VL_LINK_GET_NAME};
+    char name[PATH_MOST] = "", *path = NULL;
+    size_t length = 0;
+    herr_t status;
+
+    get.args.get_name.name = name;
+    get.args.get_name.name_size = sizeof name;
+    get.args.get_name.name_len = &length;
+    H5E_BEGIN_TRY
+    {
+        status = H5VLlink_get(where->native, &where->loc, cow_native_id(), &get, DXPL, NULL);
+    }
+    H5E_END_TRY
+    return status < 0 || length >= sizeof name || asprintf(&path, "%s/%s", by_index->name, name) < 0 ? NULL : path;
+}
+
+bool cow_detour_to_object(const cow_where *where, cow_detour *detour)
+{
+    char *path;
+    hid_t stack, lapl;
+    bool begun;
+
+    if (cow_detour_by_name(where, detour))
+        return true;
+    if (where->loc.type != H5VL_OBJECT_BY_IDX || cow_error_pending())
+        return false;
+    stack = cow_errors_take();
+    path = counted_name(where);
+    cow_errors_give_back(stack);
+    lapl = where->loc.loc_data.loc_by_idx.lapl_id;
+    begun = path != NULL && cow_detour_begin(where, path, lapl, detour);
+    free(path);
+    if (begun) {
+        detour->loc = cow_by_name(H5I_FILE, detour->name);
+        detour->loc.loc_data.loc_by_name.lapl_id = lapl;
+    }
+    return begun;
+}
+
 void cow_detour_end(cow_detour *detour)
 {
     hid_t stack = cow_errors_take();

@@ -67,7 +67,7 @@ herr_t cow_vol_group_get(void *object, H5VL_group_get_args_t *args, hid_t dxpl, 
         break;
     }
     if (!good || (status = H5VLgroup_get(where.native, cow_native_id(), &native, dxpl, req)) < 0) {
-        if (args->op_type == H5VL_GROUP_GET_INFO && cow_detour_by_name(&where, &detour)) {
+        if (args->op_type == H5VL_GROUP_GET_INFO && cow_detour_to_object(&where, &detour)) {
             native.args.get_info.loc_params = detour.loc;
             status = cow_vol_group_get(detour.file, &native, dxpl, req);
             cow_detour_end(&detour);

@@ -51,7 +51,7 @@ void *cow_vol_object_open(void *object, const H5VL_loc_params_t *loc, H5I_type_t
         cow_homes_open_heads(o->home);
     if ((native = open_object(&opening)) != NULL || (native = cow_open_again(o, open_object, &opening, opened_type)) != NULL)
         opened = cow_object_wrap(o, native, *opened_type, loc->type == H5VL_OBJECT_BY_TOKEN);
-    else if (cow_detour_by_name(&where, &detour)) {
+    else if (cow_detour_to_object(&where, &detour)) {
         opened = cow_vol_object_open(detour.file, &detour.loc, opened_type, dxpl, req);
         cow_detour_end(&detour);
     }
@@ -313,7 +313,7 @@ herr_t cow_vol_object_get(void *object, const H5VL_loc_params_t *loc, H5VL_objec
             (status = H5VLobject_get(where.native, &where.loc, cow_native_id(), args, dxpl, req)) >= 0)
             status = cow_show_object_info(o->home, args->args.get_info.fields, where.loc.type != H5VL_OBJECT_BY_SELF,
                                           args->args.get_info.oinfo);
-        else if (cow_detour_by_name(&where, &detour)) {
+        else if (cow_detour_to_object(&where, &detour)) {
             status = cow_vol_object_get(detour.file, &detour.loc, args, dxpl, req);
             cow_detour_end(&detour);
         }
@@ -497,7 +497,7 @@ herr_t cow_vol_object_optional(void *object, const H5VL_loc_params_t *loc, H5VL_
         /* fall through */
     case H5VL_NATIVE_OBJECT_GET_COMMENT:
         status = H5VLobject_optional(where.native, &where.loc, cow_native_id(), args, dxpl, req);
-        if (status < 0 && cow_detour_by_name(&where, &detour)) {
+        if (status < 0 && cow_detour_to_object(&where, &detour)) {
             status = cow_vol_object_optional(detour.file, &detour.loc, args, dxpl, req);
             cow_detour_end(&detour);
         }

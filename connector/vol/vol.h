@@ -354,6 +354,8 @@ typedef struct cow_detour {
 bool cow_detour_begin(const cow_where *where, const char *name, hid_t lapl, cow_detour *detour);
 /* The same of a location by name, which DETOUR->loc becomes as well. */
 bool cow_detour_by_name(const cow_where *where, cow_detour *detour);
+/* The same where the object is meant: of a location by index, the link that is counted may be the one that leads there. */
+bool cow_detour_to_object(const cow_where *where, cow_detour *detour);
 void cow_detour_end(cow_detour *detour);
 /* Close a file that has no id. Objects of it that are open stay so. */
 int cow_vol_file_close_unnamed(cow_object *file);
