@@ -489,7 +489,7 @@ What is missed by far, as callgrind counted it on 2026-11-25 to 28: instructions
   that these files are larger, and so are the trees that are gone down. What takes longer than instructions say is memory: pages of a file of more than a
   gigabyte are in none of the processor's caches.
 * *Datasets copied*: 1.0 million each, natively 0.1: HDF5 makes and closes two virtual datasets, the head and the snapshot, and links them.
-* *Datasets deleted*: 115,000 each, natively 80,000: 45,000 moving the link to `removed`, 17,000 the look at what it leads to, 10,000 finding
+* *Datasets deleted*: 97,000 each and 25,000 at the commit, natively 79,000: 55,000 moving the link to `removed`, 18,000 the look at what it leads to, 12,000 finding
   out at the commit what has no link any more.
 * *Groups*: 103,000 each by a C program, natively 46,000: a version has a group for each, which takes HDF5 45,000 to make. *Links*: 57,000, natively 21,000: a version
   has each, which takes HDF5 24,000.

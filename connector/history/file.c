@@ -385,7 +385,7 @@ static int remove_link(void *context, const char *name, const H5L_info2_t *info)
 
     if (strcmp(name, COW_GROUP) == 0)
         return 0;
-    if (info->type == H5L_TYPE_HARD && (kept = cow_file_keep_removed(file, file->loc, name)) < 0)
+    if (info->type == H5L_TYPE_HARD && (kept = cow_file_keep_removed(file, file->loc, name, info)) < 0)
         return -1;
     return kept ? 0 : cow_native_link_delete(file->loc, name);
 }

@@ -157,21 +157,22 @@ static int linked_info(cow_file *file, cow_loc group, const char *name, const H5
     return !borrowed && cow_native_close(object) < 0 ? -1 : status;
 }
 
-int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name)
+int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name, const H5L_info2_t *link)
 {
     H5O_info2_t info;
-    H5L_info2_t link;
+    H5L_info2_t own;
     char kept_name[COW_PATH_MAX];
     cow_loc removed;
     uint64_t address;
     int kept;
 
-    if (cow_file_begin(file) < 0 || cow_native_link_info(group, name, &link) < 0)
+    if (cow_file_begin(file) < 0 || (link == NULL && cow_native_link_info(group, name, &own) < 0))
         return -1;
-    if (link.type != H5L_TYPE_HARD)
+    link = link == NULL ? &own : link;
+    if (link->type != H5L_TYPE_HARD)
         return 0;
     cow_changes_edited(file);
-    if (linked_info(file, group, name, &link, &info) < 0 || cow_file_unstow(file, &info) < 0)
+    if (linked_info(file, group, name, link, &info) < 0 || cow_file_unstow(file, &info) < 0)
         return -1;
     address = cow_address(&info.token);
     if (info.rc != 1 || info.fileno != file->fileno)

@@ -302,8 +302,8 @@ int cow_sum_add(const char *file, const char *name, hid_t type, size_t n, const 
 
 /* Before the last link of an object goes: a head object that a version knows must keep its address for ever, so its
  * link is moved to /_versioned_data/removed. 1: moved, the link is gone; 0: not needed, delete it natively. What hangs below
- * a group that no version knows is kept as well, as far as versions know it. */
-int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name);
+ * a group that no version knows is kept as well, as far as versions know it. LINK: what HDF5 says of it; NULL: it is asked. */
+int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name, const H5L_info2_t *link);
 /* The same for an object that no link holds but a count of the application or its use (H5Odecr_refcount; attributes and
  * datasets of a named type): it gets such a link. No-op for what has one, or is known to no version. */
 int cow_file_keep_uncounted(cow_file *file, const H5O_token_t *object);

@@ -161,7 +161,7 @@ static int is_own(const cow_restored_pair *group, const entry *e)
 
 static int unlink_one(cow_restoring *r, const cow_restored_pair *group, const entry *e)
 {
-    int kept = cow_file_keep_removed(r->file, group->head, e->name), own, status = 0;
+    int kept = cow_file_keep_removed(r->file, group->head, e->name, NULL), own, status = 0;
 
     if (kept != 0)
         return kept < 0 ? -1 : 0;

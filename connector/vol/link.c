@@ -253,8 +253,8 @@ done:
 
 /* ---- delete, exists, iterate ---- */
 
-/* The group that holds the link at WHERE, opened, and the link's name in it; free() it. */
-static int holder(cow_object *o, const cow_where *where, cow_loc *group, char **name)
+/* The group that holds the link at WHERE, opened unless it is BORROWED, and the link's name in it; free() it. */
+static int holder(const cow_where *where, cow_loc *group, bool *borrowed, char **name)
 {
     cow_loc at = {where->native, where->loc.obj_type};
     H5VL_link_get_args_t get = {.op_type = H5VL_LINK_GET_NAME};
@@ -264,6 +264,7 @@ static int holder(cow_object *o, const cow_where *where, cow_loc *group, char **
     int status = -1;
 
     *name = NULL;
+    *borrowed = false;
     group->object = NULL;
     if (where->loc.type == H5VL_OBJECT_BY_IDX) {
         path = where->loc.loc_data.loc_by_idx.name;
@@ -285,11 +286,14 @@ static int holder(cow_object *o, const cow_where *where, cow_loc *group, char **
         ;
     for (last = path + end; last > path && last[-1] != '/'; last--)
         ;
-    (void)o;
+    *borrowed = last == path && (at.type == H5I_FILE || at.type == H5I_GROUP);
     if ((*name = strndup(last, (size_t)(path + end - last))) == NULL ||
-        (parent = last == path ? strdup(".") : strndup(path, (size_t)(last - path))) == NULL)
+        (!*borrowed && (parent = last == path ? strdup(".") : strndup(path, (size_t)(last - path))) == NULL))
         cow_error(COW_MEMORY, "no memory for the name '%s'", path);
-    else
+    else if (*borrowed) {
+        *group = at;
+        status = 0;
+    } else
         status = cow_native_open(at, parent, group);
     free(parent);
     return status;
@@ -316,6 +320,7 @@ static herr_t delete (cow_object *o, cow_where *where, H5VL_link_specific_args_t
     char *name = NULL;
     herr_t status = -1, found = -1;
     int kept = 0, own = 0;
+    bool borrowed = false;
 
     if (where->loc.type == H5VL_OBJECT_BY_IDX) {
         cow_where in = *where;
@@ -337,15 +342,16 @@ static herr_t delete (cow_object *o, cow_where *where, H5VL_link_specific_args_t
             cow_errors_drop(before); /* deleting it says it better */
     }
     if (found >= 0 && (info.type == H5L_TYPE_HARD || where->loc.type == H5VL_OBJECT_BY_IDX) &&
-        holder(o, where, &group, &name) < 0) {
+        holder(where, &group, &borrowed, &name) < 0) {
         if (info.type == H5L_TYPE_HARD)
             goto done;
         cow_error_clear();
     }
     if (found >= 0 && info.type == H5L_TYPE_HARD) {
-        if ((kept = group.object != NULL ? cow_file_keep_removed(target.home->file, group, name)
-                                         : cow_file_unstow(target.home->file, NULL)) < 0 ||
-            (group.object != NULL && (own = is_own_link(group, &info)) < 0) ||
+        if ((kept = group.object != NULL
+                        ? cow_file_keep_removed(target.home->file, group, name, where->loc.type == H5VL_OBJECT_BY_IDX ? NULL : &info)
+                        : cow_file_unstow(target.home->file, NULL)) < 0 ||
+            (kept == 0 && group.object != NULL && (own = is_own_link(group, &info)) < 0) ||
             (own && cow_native_change_references(group, 1) < 0))
             goto done;
         if (group.object == NULL)
@@ -362,7 +368,7 @@ static herr_t delete (cow_object *o, cow_where *where, H5VL_link_specific_args_t
     if (status >= 0)
         status = cow_target_member_changed(&target, link_name(where));
 done:
-    if (group.object != NULL)
+    if (group.object != NULL && !borrowed)
         cow_native_close(group);
     free(name);
     cow_target_done(&target);

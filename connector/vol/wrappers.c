@@ -665,6 +665,8 @@ char *cow_object_path(const cow_object *object)
         return NULL;
     if (object->unopened != NULL)
         return strdup(object->unopened);
+    if (object->type == H5I_FILE && now.mounts == 0)
+        return strdup("/");
     args.args.get_name.buf = local;
     args.args.get_name.buf_size = sizeof local;
     args.args.get_name.name_len = &length;
