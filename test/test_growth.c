@@ -282,6 +282,45 @@ static unsigned links_of(hid_t object)
     return info.rc;
 }
 
+/* What was deleted by earlier sessions does not count: of a program that makes its file anew each time that is all that there ever was. */
+static void test_objects_that_were_deleted_before(void **state)
+{
+    const int beside[] = {FEW, MANY};
+    hid_t fapl = connector_fapl("sync=off");
+    (void)state;
+
+    for (int how = 0; how < 4; how++) { /* 0: reading; 1: writing; 2: with something deleted; 3: with something new as well */
+        long times[2];
+
+        for (int i = 0; i < 2; i++) {
+            hid_t file = made(beside[i], fapl), set, group;
+            char name[40];
+
+            for (int k = 0; k < beside[i]; k++) {
+                snprintf(name, sizeof name, "beside/%d", k);
+                assert_true(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
+            }
+            assert_true(H5Fclose(file) >= 0);
+            assert_true((file = H5Fopen(FILE_NAME, how == 0 ? H5F_ACC_RDONLY : H5F_ACC_RDWR, fapl)) >= 0);
+            if (how >= 2)
+                delete_one(file);
+            if (how == 3)
+                make_dataset(file, "new", 9);
+            asked = 0;
+            set = H5Dopen2(file, how == 3 ? "new" : "work/1", H5P_DEFAULT);
+            group = H5Gopen2(file, "more", H5P_DEFAULT);
+            assert_int_equal(links_of(set), 1);
+            assert_int_equal(links_of(group), 1);
+            times[i] = asked;
+            assert_true(H5Dclose(set) >= 0 && H5Gclose(group) >= 0 && H5Fclose(file) >= 0);
+        }
+        during("how %d", how);
+        assert_true(labs(times[0] - times[1]) <= TABLES);
+    }
+    assert_true(H5Pclose(fapl) >= 0);
+    remove(FILE_NAME);
+}
+
 /* What is open is looked at when the first is asked about, and when what was deleted is closed. */
 static void test_a_deleted_object_that_is_open(void **state)
 {
@@ -369,7 +408,7 @@ int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_objects_beside),
-        cmocka_unit_test(test_objects_that_were_deleted),
+        cmocka_unit_test(test_objects_that_were_deleted), cmocka_unit_test(test_objects_that_were_deleted_before),
         cmocka_unit_test(test_a_deleted_object_that_is_open),
         cmocka_unit_test(test_objects_with_several_links),
     };

@@ -1023,7 +1023,8 @@ static void add_links(int side, const char *name)
 #define BY_SOFT 2u   /* a soft link leads to it */
 #define IS_OPEN 4u   /* it leads to what the program has open */
 #define WRITTEN 8u   /* the file is open for writing, and what it leads to was written */
-#define WAYS 16u
+#define TWICE 16u    /* it was followed twice before */
+#define WAYS 16u     /* besides */
 
 static void say_where(listing *l, hid_t from, const char *link)
 {
@@ -1043,9 +1044,10 @@ static void say_where(listing *l, hid_t from, const char *link)
 
 static void follow(int side, listing *l, size_t what, unsigned how)
 {
-    hid_t fapl = access_of(side, H5F_CLOSE_DEFAULT), file = H5Fopen(names[side], how & WRITTEN ? H5F_ACC_RDWR : H5F_ACC_RDONLY, fapl),
+    hid_t fapl = access_of(side, H5F_CLOSE_SEMI), file = H5Fopen(names[side], how & WRITTEN ? H5F_ACC_RDWR : H5F_ACC_RDONLY, fapl),
           from = how & ELSEWHERE ? H5Fopen(link_files[side], H5F_ACC_RDONLY, fapl) : H5Freopen(file),
-          id = H5Oopen(file, led_to[what], H5P_DEFAULT);
+          id = H5Oopen(file, led_to[what], H5P_DEFAULT), before[2];
+    H5O_info2_t info;
     char link[20];
 
     snprintf(link, sizeof link, "%sown %zu", how & BY_SOFT ? "to " : "", what);
@@ -1054,6 +1056,13 @@ static void follow(int side, listing *l, size_t what, unsigned how)
     leads_to = how & IS_OPEN ? id : H5I_INVALID_HID;
     if (how & WRITTEN && H5Iget_type(id) == H5I_DATASET)
         write_some(l, id, 5);
+    for (int i = 0; i < 2 && how & TWICE; i++)
+        before[i] = H5Oopen(from, link, H5P_DEFAULT);
+    for (int i = 0; i < 2 && how & TWICE; i++) {
+        say(l, "before %d: %d", before[i] >= 0, H5Oget_info3(before[i], &info, H5O_INFO_ALL));
+        say(l, " counted %u\n", info.rc);
+        ask_name(l, before[i]);
+    }
     say_where(l, from, link);
     say(l, "exists %d attribute %d\n", H5Oexists_by_name(from, link, H5P_DEFAULT), H5Aexists_by_name(from, link, "x", H5P_DEFAULT));
     for (size_t q = 0; q < GOING_ON; q++) {
@@ -1073,7 +1082,11 @@ static void follow(int side, listing *l, size_t what, unsigned how)
     if (H5Iget_type(id) == H5I_DATASET)
         ask_values(l, id);
     count_open(l, file);
-    say(l, "closed %d %d %d\n", H5Oclose(id), H5Fclose(from), H5Fclose(file));
+    for (int i = 0; i < 2 && how & TWICE; i++)
+        say(l, "closed %d\n", H5Oclose(before[i]));
+    say(l, "closed %d", H5Oclose(id));
+    say(l, " %d", H5Fclose(from));
+    say(l, " %d\n", H5Fclose(file));
     H5Pclose(fapl);
 }
 
@@ -1083,9 +1096,13 @@ static void test_links_of_its_own(void **state)
 
     (void)state;
     assert_true(H5Lregister(&own_links) >= 0);
-    for (unsigned how = 0; how < WAYS; how++)
+    for (unsigned way = 0; way < WAYS; way++)
         for (size_t what = 0; what < COUNT(led_to); what++) {
+            const unsigned how = way | ((way + what) % 2 ? TWICE : 0);
+
             during("%s, followed in way %u", led_to[what], how);
+            for (int side = 0; side < 2; side++)
+                unlink(names[side]);
             make_both();
             for (int side = 0; side < 2; side++) {
                 add_links(side, names[side]);

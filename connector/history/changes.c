@@ -47,7 +47,7 @@ struct cow_changes {
     uint64_t edits;
     bool distrusted, cleared;
     bool somewhere; /* something changed that is not in the list */
-    bool unlinked; /* stays as well */
+    bool unlinked, kept; /* stay as well */
 };
 
 cow_changes *cow_changes_new(void)
@@ -271,6 +271,16 @@ void cow_changes_removed(cow_file *file, uint64_t address)
 void cow_changed_group_unlinked(cow_file *file)
 {
     file->changes->unlinked = true;
+}
+
+void cow_changes_keeps_group(cow_file *file)
+{
+    file->changes->kept = true;
+}
+
+bool cow_changes_groups_kept(const cow_file *file)
+{
+    return file->changes->kept;
 }
 
 bool cow_changes_groups_unlinked(const cow_file *file)

@@ -30,6 +30,9 @@ void cow_changes_held_by(cow_file *file, uint64_t address, const char *path);
 void cow_changes_forget(cow_file *file, uint64_t address);
 /* That at ADDRESS, which a version knows, has lost its last link, but for that in `removed`. */
 void cow_changes_removed(cow_file *file, uint64_t address);
+/* A group that was deleted is kept, and all that is in it; was one since the file was opened? */
+void cow_changes_keeps_group(cow_file *file);
+bool cow_changes_groups_kept(const cow_file *file);
 /* Was cow_changed_group_unlinked called since the file was opened? */
 bool cow_changes_groups_unlinked(const cow_file *file);
 /* The next walk goes through the whole head. */

@@ -281,10 +281,27 @@ int cow_head_below_open(cow_file *file, uint64_t address)
     return status;
 }
 
-int cow_head_count(cow_file *file, const H5O_token_t *head, unsigned *count)
+/* The one reference that there is to HEAD is the application's. Where no link was deleted since the file was opened, that is so of what the last commit
+ * knew, and did not find to be gone; else of a dataset, or a group, that is not kept itself, and not in a group that is. To know this, what
+ * the history holds need not be gone through, which is all that was ever deleted. */
+static bool is_in_head(cow_file *file, const H5O_token_t *head, H5O_type_t type)
+{
+    const bool edited = cow_changes_edits(file) != 0, held = type != H5O_TYPE_DATASET && type != H5O_TYPE_GROUP; /* types are in use besides */
+
+    if ((edited && (held || cow_changes_groups_kept(file) || cow_changes_groups_unlinked(file))) || cow_file_removed(file, head) != 0 ||
+        cow_snapshots_load(file) < 0) {
+        cow_error_clear();
+        return false;
+    }
+    return cow_snapshots_known(file, cow_address(head)) ? !cow_snapshots_gone(file, cow_address(head)) : !held;
+}
+
+int cow_head_count(cow_file *file, const H5O_token_t *head, H5O_type_t type, unsigned *count)
 {
     unsigned hidden;
 
+    if (*count == 1 && file->laid_out && !(file->counts->known && file->counts->edits == cow_changes_edits(file)) && is_in_head(file, head, type))
+        return 0;
     if (cow_head_links_of_history(file, cow_address(head), &hidden) < 0)
         return -1;
     *count -= hidden < *count ? hidden : *count;

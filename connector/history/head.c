@@ -77,6 +77,8 @@ int cow_file_keep(cow_file *file, uint64_t address)
     if (cow_head_open(file, address, &object, &borrowed) < 0)
         return -1;
     cow_changes_edited(file);
+    if (object.type == H5I_GROUP)
+        cow_changes_keeps_group(file);
     status = cow_native_link_object(object, removed, name);
     return !borrowed && cow_native_close(object) < 0 ? -1 : status;
 }
@@ -198,6 +200,8 @@ int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name, const
         return kept < 0 ? -1 : 0;
     if (cow_native_link_move(group, name, removed, kept_name) < 0)
         return -1;
+    if (info.type == H5O_TYPE_GROUP)
+        cow_changes_keeps_group(file);
     cow_changes_removed(file, address);
     return 1;
 }

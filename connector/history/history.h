@@ -313,7 +313,7 @@ int cow_file_group_closes(cow_file *file, cow_loc group);
 int cow_file_removed(cow_file *file, const H5O_token_t *object);
 /* *COUNT, which HDF5 tells of a head object, or of an object of the version at VERSION_PATH, becomes what it would be
  * without the history: counts.c. */
-int cow_head_count(cow_file *file, const H5O_token_t *head, unsigned *count);
+int cow_head_count(cow_file *file, const H5O_token_t *head, H5O_type_t type, unsigned *count);
 /* These counts wait for the application to close an object, which nothing else holds: cow_head_closed is to be told of each, NULL: one of
  * which nothing is known. */
 bool cow_head_waits(const cow_file *file);

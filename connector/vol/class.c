@@ -220,8 +220,6 @@ static void *wrap_object(void *native, H5I_type_t type, void *wrap_ctx)
     cow_object *object = NULL;
     H5O_info2_t info;
 
-    if (type == H5I_GROUP)
-        cow_vol_group_given();
     /* No home for HDF5's own handles, for those of our own walks, nor when the last object is being closed. The file itself
      * stands for HDF5's handle on it, so that nothing is allocated: HDF5 wraps it when the file is open already, and would
      * leave it open. */
@@ -246,6 +244,8 @@ static void *wrap_object(void *native, H5I_type_t type, void *wrap_ctx)
             object->detached = w->detached || own != home;
         }
     }
+    if (object != NULL && type == H5I_GROUP)
+        cow_vol_group_given(object);
     return cow_leave_pointer(object);
 }
 

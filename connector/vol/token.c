@@ -66,7 +66,7 @@ static int show_count(const cow_home *home, bool found, H5O_info2_t *info)
 {
     if (home->version != NULL)
         return info->rc > 1 ? cow_version_count(home->file, home->version, &info->token, &info->rc) : 0;
-    return info->rc > (found ? 1 : 0) ? cow_head_count(home->file, &info->token, &info->rc) : 0;
+    return info->rc > (found ? 1 : 0) ? cow_head_count(home->file, &info->token, info->type, &info->rc) : 0;
 }
 
 /* Through an external link or a mount point, it may be an object of another file. */

@@ -88,14 +88,19 @@ cow_object *cow_unopened_new(const cow_object *near, const cow_where *where, con
     cow_object *object;
     cow_dataset *dataset;
     char *path;
+    size_t given = cow_vol_groups_given();
 
-    if (home == NULL || home->file == NULL || home->version != NULL || near->unnamed || near->detached || near->unlinked ||
+    if (home == NULL || home->file == NULL || home->version != NULL || home->led || near->unnamed || near->detached || near->unlinked ||
         loc->type != H5VL_OBJECT_BY_NAME || !cow_file_unopened(home->file, &token) || cow_home_mounts(home) || home->swmr_write)
         return NULL;
     if (!usual_links(loc->loc_data.loc_by_name.lapl_id))
         return NULL;
     if (cow_info_quietly(where->native, loc, &info) <= 0 || info.type != H5O_TYPE_DATASET || info.fileno != home->fileno)
         goto not_so;
+    if (cow_vol_groups_given() != given) { /* a function of the program said where: it is not to be called once more at any later time */
+        home->led = true;
+        goto not_so;
+    }
     if ((path = absolute(near, name)) == NULL)
         return NULL;
     if ((cow_file_writable(home->file) && !is_plain(path)) ||

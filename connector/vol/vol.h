@@ -101,6 +101,7 @@ struct cow_home {
     hsize_t hidden_at[2][3];     /* where the reserved group was last met: [index type][order], see hide.c */
     struct cow_object *datasets; /* open ones */
     unsigned others;             /* objects opened by name since the last dataset: cow_unopened_likely */
+    bool led;                    /* links of the program's own, or external ones, lead from here to here */
     struct cow_sorted *sorted;   /* sorted.c */
     cow_home **mounted;
     size_t mounted_count, mounted_room;
@@ -142,9 +143,6 @@ void cow_home_forget_all(void);
 /* A wrap context for HDF5; and it forgets one. */
 cow_wrapping *cow_home_wrap(cow_home *home, bool unnamed, bool detached);
 void cow_home_unwrap(cow_home *home);
-/* HDF5 has given a group to a function of the program, in the call that it is in: to one that iterates, or that follows a link. */
-void cow_vol_group_given(void);
-bool cow_vol_follows_link(void);
 /* Datasets that are not open yet are opened: mounting changes what names lead to, and what H5Iget_name says of open objects. */
 void cow_homes_open_all(void);
 /* Links in the file, or what holds objects beside them, are about to go or to get other names: what is in use is opened before, as far as that is
@@ -230,6 +228,11 @@ static inline void *cow_object_opened(const cow_object *object)
     return object->unopened == NULL ? object->handle : cow_unopened_open((cow_object *)(uintptr_t)object);
 }
 cow_object *cow_object_of(void *object); /* NULL: not a wrapper */
+/* HDF5 makes ids of groups for functions of the program alone: for those that iterate, and those that say where a link of the program's own leads,
+ * with an id that HDF5 then asks the connector about, before it closes that group. */
+void cow_vol_group_given(const cow_object *group);
+bool cow_vol_follows_link(void);
+size_t cow_vol_groups_given(void); /* how many, in this process */
 int cow_object_token(cow_object *object, H5O_token_t *token);
 /* A file's id with which HDF5 may begin at the root of another: it is mounted there, or something is mounted in it. */
 bool cow_object_mounts(const cow_object *object);

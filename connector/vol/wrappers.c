@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define GIVEN_CALLS 64
+
 static struct {
     /* Every home of this process. A wrapped object says nothing but its file's number, so this has to be searched. */
     cow_home *homes;
@@ -26,8 +28,9 @@ static struct {
      * others meanwhile. */
     const cow_home *work[8];
     unsigned works; /* calls that HDF5 has wrap contexts for, one in the other */
-    /* In these HDF5 gave a group to a function of the program: a link of the program's own is followed, which says with an id where it leads. */
-    uint64_t followed;
+    /* In each of them, the group that HDF5 has made an id of, until that is closed: cow_vol_group_given. */
+    const cow_object *given[GIVEN_CALLS];
+    size_t gave; /* so often */
 } now;
 
 void cow_vol_file_asked(void *native)
@@ -223,8 +226,6 @@ void cow_home_forget_all(void)
     memset(&now, 0, sizeof now);
 }
 
-#define FOLLOWED_CALLS 64
-
 cow_wrapping *cow_home_wrap(cow_home *home, bool unnamed, bool detached)
 {
     static cow_wrapping homeless;
@@ -232,8 +233,8 @@ cow_wrapping *cow_home_wrap(cow_home *home, bool unnamed, bool detached)
 
     if (now.works < sizeof now.work / sizeof *now.work)
         now.work[now.works] = home;
-    if (now.works < FOLLOWED_CALLS)
-        now.followed &= ~(UINT64_C(1) << now.works);
+    if (now.works < GIVEN_CALLS)
+        now.given[now.works] = NULL;
     now.works++;
     if (home != NULL) {
         *wrapping = (cow_wrapping){home, unnamed, detached};
@@ -244,20 +245,34 @@ cow_wrapping *cow_home_wrap(cow_home *home, bool unnamed, bool detached)
 
 void cow_home_unwrap(cow_home *home)
 {
-    now.works--;
+    if (now.works > 0)
+        now.works--;
     if (home != NULL && --home->wrappings == 0 && home->references == 0)
         home_free(home);
 }
 
-void cow_vol_group_given(void)
+void cow_vol_group_given(const cow_object *group)
 {
-    if (now.works > 0 && now.works <= FOLLOWED_CALLS)
-        now.followed |= UINT64_C(1) << (now.works - 1);
+    now.gave++;
+    if (now.works > 0 && now.works <= GIVEN_CALLS)
+        now.given[now.works - 1] = group;
+}
+
+static void group_closes(const cow_object *group)
+{
+    for (unsigned i = 0; i < now.works && i < GIVEN_CALLS; i++)
+        if (now.given[i] == group)
+            now.given[i] = NULL;
 }
 
 bool cow_vol_follows_link(void)
 {
-    return now.works > FOLLOWED_CALLS || (now.works > 0 && (now.followed >> (now.works - 1) & 1) != 0);
+    return now.works > 0 && now.works <= GIVEN_CALLS && now.given[now.works - 1] != NULL;
+}
+
+size_t cow_vol_groups_given(void)
+{
+    return now.gave;
 }
 
 /* See cow_native_file_of. */
@@ -609,6 +624,8 @@ int cow_object_free(cow_object *object)
 {
     cow_home *home = leave(object);
 
+    if (object->type == H5I_GROUP)
+        group_closes(object);
     free(object->owner_path);
     free(object->unopened);
     object->magic = 0;
@@ -905,6 +922,8 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
 
     (void)dxpl;
     (void)req;
+    if (object->type == H5I_GROUP)
+        group_closes(object);
     if (always && object->dataset == NULL && home != NULL && home->file != NULL && cow_home_last_head(home) &&
         lose_refused(object)) {
         held = cow_error_hold();
