@@ -24,28 +24,20 @@ const char *cli_object_kind(H5O_type_t type)
     return "unknown";
 }
 
-static int by_name(const void *a, const void *b)
-{
-    const cow_tree_entry *x = a, *y = b;
-
-    return strcmp(x->name, y->name);
-}
-
-static int sorted(int status, cow_tree_names *names)
-{
-    if (names->count > 0)
-        qsort(names->entry, names->count, sizeof *names->entry, by_name);
-    return status;
-}
-
 int cli_object_links(hid_t group, cow_tree_names *names)
 {
-    return sorted(cow_tree_links(group, names), names);
+    int status = cow_tree_links(group, names);
+
+    cow_tree_names_by_name(names);
+    return status;
 }
 
 int cli_object_attributes(hid_t object, cow_tree_names *names)
 {
-    return sorted(cow_tree_attributes(object, names), names);
+    int status = cow_tree_attributes(object, names);
+
+    cow_tree_names_by_name(names);
+    return status;
 }
 
 char *cli_object_comment(hid_t object)

@@ -68,7 +68,7 @@ def test_every_verb_ends_by_itself(programs, healthy, tmp_path, kind, libver, or
             done = programs.cow(verb, *words)  # no signal
             said = f"{verb}, bit {bit} of byte {at} of {len(data)} flipped: {done.returncode}: {done.stdout[-500:]}{done.stderr[-500:]}"
             assert done.returncode in (0, 1, 2) and (done.returncode != 2 or done.stderr or "!" in done.stdout), said
-            assert [verb] + words in WRITING or verb in {w[0] for w in WRITING} or path.read_bytes() == damaged, said
+            assert verb in {w[0] for w in WRITING} or path.read_bytes() == damaged, said
 
 
 @pytest.mark.parametrize("order", ["untracked", "tracked"])

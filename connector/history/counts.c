@@ -216,6 +216,11 @@ static int count_links_of_history(cow_file *file)
     return status;
 }
 
+static bool is_counted(const cow_file *file)
+{
+    return file->counts->known && file->counts->edits == cow_changes_edits(file);
+}
+
 int cow_head_links_of_history(cow_file *file, uint64_t address, unsigned *count)
 {
     uint64_t hidden = 0;
@@ -223,7 +228,7 @@ int cow_head_links_of_history(cow_file *file, uint64_t address, unsigned *count)
     *count = 0;
     if (!file->laid_out)
         return 0;
-    if (!file->counts->known || file->counts->edits != cow_changes_edits(file)) {
+    if (!is_counted(file)) {
         file->counts->known = false;
         if (count_links_of_history(file) < 0)
             return -1;
@@ -300,7 +305,7 @@ int cow_head_count(cow_file *file, const H5O_token_t *head, H5O_type_t type, uns
 {
     unsigned hidden;
 
-    if (*count == 1 && file->laid_out && !(file->counts->known && file->counts->edits == cow_changes_edits(file)) && is_in_head(file, head, type))
+    if (*count == 1 && file->laid_out && !is_counted(file) && is_in_head(file, head, type))
         return 0;
     if (cow_head_links_of_history(file, cow_address(head), &hidden) < 0)
         return -1;

@@ -101,16 +101,22 @@ void cow_tree_names_free(cow_tree_names *names)
     *names = (cow_tree_names){0};
 }
 
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const cow_tree_entry *)a)->name, ((const cow_tree_entry *)b)->name);
+}
+
+void cow_tree_names_by_name(cow_tree_names *names)
+{
+    if (names->count > 1)
+        qsort(names->entry, names->count, sizeof *names->entry, by_name);
+}
+
 static int by_creation(const void *a, const void *b)
 {
     const int64_t x = ((const cow_tree_entry *)a)->link.corder, y = ((const cow_tree_entry *)b)->link.corder;
 
     return x < y ? -1 : x > y;
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const cow_tree_entry *)a)->name, ((const cow_tree_entry *)b)->name);
 }
 
 int cow_tree_links(hid_t group, cow_tree_names *names)
@@ -122,8 +128,10 @@ int cow_tree_links(hid_t group, cow_tree_names *names)
         return -1;
     for (size_t i = 0; i < names->count; i++)
         recorded = recorded && names->entry[i].link.corder_valid;
-    if (names->count > 1)
-        qsort(names->entry, names->count, sizeof *names->entry, recorded ? by_creation : by_name);
+    if (!recorded)
+        cow_tree_names_by_name(names);
+    else if (names->count > 1)
+        qsort(names->entry, names->count, sizeof *names->entry, by_creation);
     return 0;
 }
 

@@ -85,6 +85,7 @@ typedef struct cow_tree_names {
 } cow_tree_names;
 int cow_tree_links(hid_t group, cow_tree_names *names);
 int cow_tree_attributes(hid_t object, cow_tree_names *names);
+void cow_tree_names_by_name(cow_tree_names *names); /* in the order of their bytes */
 void cow_tree_names_free(cow_tree_names *names);
 
 /* tree.c */

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GIVEN_CALLS 64
+#define CALLS 64
 
 static struct {
     /* Every home of this process. A wrapped object says nothing but its file's number, so this has to be searched. */
@@ -24,13 +24,13 @@ static struct {
     size_t mounts; /* of all homes */
     /* The dataset that is being read, native. */
     void *read_dataset;
-    /* The home of the object that HDF5 is asked about, while it is, for messages; functions of the application ask about
-     * others meanwhile. */
-    const cow_home *work[8];
-    unsigned works; /* calls that HDF5 has wrap contexts for, one in the other */
-    /* In each of them, the group that HDF5 has made an id of, until that is closed: cow_vol_group_given. */
-    const cow_object *given[GIVEN_CALLS];
-    size_t gave; /* so often */
+    /* The calls that HDF5 has wrap contexts for, one in the other: functions of the application make others meanwhile. */
+    struct {
+        const cow_home *home;    /* of the object that HDF5 is asked about, for messages */
+        const cow_object *given; /* the group that HDF5 has made an id of, until that is closed: cow_vol_group_given */
+    } call[CALLS];
+    unsigned calls;
+    size_t given; /* groups, in all calls that there were */
 } now;
 
 void cow_vol_file_asked(void *native)
@@ -69,7 +69,7 @@ void cow_wrapping_begins(void)
 
 static const cow_home *at_work(void)
 {
-    return now.works > 0 && now.works <= sizeof now.work / sizeof *now.work ? now.work[now.works - 1] : NULL;
+    return now.calls > 0 && now.calls <= CALLS ? now.call[now.calls - 1].home : NULL;
 }
 
 herr_t cow_leave(herr_t status)
@@ -231,11 +231,11 @@ cow_wrapping *cow_home_wrap(cow_home *home, bool unnamed, bool detached)
     static cow_wrapping homeless;
     cow_wrapping *wrapping = home == NULL ? &homeless : &home->wrapping[unnamed][detached];
 
-    if (now.works < sizeof now.work / sizeof *now.work)
-        now.work[now.works] = home;
-    if (now.works < GIVEN_CALLS)
-        now.given[now.works] = NULL;
-    now.works++;
+    if (now.calls < CALLS) {
+        now.call[now.calls].home = home;
+        now.call[now.calls].given = NULL;
+    }
+    now.calls++;
     if (home != NULL) {
         *wrapping = (cow_wrapping){home, unnamed, detached};
         home->wrappings++;
@@ -245,34 +245,34 @@ cow_wrapping *cow_home_wrap(cow_home *home, bool unnamed, bool detached)
 
 void cow_home_unwrap(cow_home *home)
 {
-    if (now.works > 0)
-        now.works--;
+    if (now.calls > 0)
+        now.calls--;
     if (home != NULL && --home->wrappings == 0 && home->references == 0)
         home_free(home);
 }
 
 void cow_vol_group_given(const cow_object *group)
 {
-    now.gave++;
-    if (now.works > 0 && now.works <= GIVEN_CALLS)
-        now.given[now.works - 1] = group;
+    now.given++;
+    if (now.calls > 0 && now.calls <= CALLS)
+        now.call[now.calls - 1].given = group;
 }
 
 static void group_closes(const cow_object *group)
 {
-    for (unsigned i = 0; i < now.works && i < GIVEN_CALLS; i++)
-        if (now.given[i] == group)
-            now.given[i] = NULL;
+    for (unsigned i = 0; i < now.calls && i < CALLS; i++)
+        if (now.call[i].given == group)
+            now.call[i].given = NULL;
 }
 
 bool cow_vol_follows_link(void)
 {
-    return now.works > 0 && now.works <= GIVEN_CALLS && now.given[now.works - 1] != NULL;
+    return now.calls > 0 && now.calls <= CALLS && now.call[now.calls - 1].given != NULL;
 }
 
 size_t cow_vol_groups_given(void)
 {
-    return now.gave;
+    return now.given;
 }
 
 /* See cow_native_file_of. */
