@@ -34,12 +34,14 @@ class Package:
     patterns: tuple  # of test files, below the folder of the package
     fast: tuple = ()  # classes that run without --all; none: all of them
     pieces: int = 1  # of a test file
+    slow: tuple = ()  # tests that run with --all only
 
 
 PACKAGES = {
     "h5py": Package("h5py", "h5py", ("tests/**/test_*.py",)),
     "h5netcdf": Package("h5netcdf", "h5py", ("tests/test_*.py",)),
-    "pandas": Package("pandas", "tables", ("tests/io/pytables/test_*.py",)),
+    # each of test_complibs is one of PyTables' compressors at one of its levels, and takes as long as all the others of its file
+    "pandas": Package("pandas", "tables", ("tests/io/pytables/test_*.py",), slow=("test_complibs",)),
     "netCDF4": Package("netCDF4-python", "netCDF4", ("test/test_*.py",)),
     "xarray": Package(
         "xarray",
@@ -92,15 +94,16 @@ def parse(xml, stem):
     return outcomes
 
 
-def run_nodes(nodes, connector, log):
+def run_nodes(nodes, left_out, connector, log):
     """Outcomes of one process (none when it died), and how it ended if not well."""
     file = pathlib.Path(nodes[0].partition("::")[0])
     with tempfile.TemporaryDirectory() as folder, open(log, "w") as out:
         xml = pathlib.Path(folder, "junit.xml")
-        command = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={xml}", *nodes]
+        command = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={xml}"]
+        command += ["-k", " and ".join(f"not {name}" for name in left_out)] if left_out else []
         try:
             code = subprocess.run(
-                command,
+                [*command, *nodes],
                 cwd=folder,
                 env={**suites.environment(connector), "NO_NET": "1"},
                 stdin=subprocess.DEVNULL,
@@ -115,7 +118,7 @@ def run_nodes(nodes, connector, log):
         return parse(xml, file.stem), ""
 
 
-def run(all_nodes, connector, logs):
+def run(all_nodes, left_out, connector, logs):
     """Outcomes of all processes, as many at a time as there are cores."""
     logs.mkdir(parents=True, exist_ok=True)
     outcomes, notes = {}, []
@@ -123,7 +126,7 @@ def run(all_nodes, connector, logs):
         jobs = []
         for i, nodes in enumerate(all_nodes):
             stem = pathlib.Path(nodes[0].partition("::")[0]).stem
-            jobs.append(pool.submit(run_nodes, nodes, connector, logs / f"{stem}-{i}.log"))
+            jobs.append(pool.submit(run_nodes, nodes, left_out, connector, logs / f"{stem}-{i}.log"))
         for job in jobs:
             found, note = job.result()
             outcomes.update(found)
@@ -150,10 +153,11 @@ def main():
         return
     suites.require_connector(arguments.connector, package.probe)
     nodes = test_nodes(name, folder, arguments.all)
-    native, _ = run(nodes, None, logs / f"{name}-native")
-    connector, note = run(nodes, arguments.connector, logs / f"{name}-connector")
+    left_out = () if arguments.all else package.slow
+    native, _ = run(nodes, left_out, None, logs / f"{name}-native")
+    connector, note = run(nodes, left_out, arguments.connector, logs / f"{name}-connector")
     version = importlib.metadata.version(name)
-    whole = arguments.all or not package.fast
+    whole = arguments.all or not (package.fast or package.slow)
     sys.exit(suites.report(suite, version, native, connector, note, logs, whole))
 
 

@@ -1,4 +1,4 @@
-/* Datasets are not opened before HDF5 is needed for them (vol/unopened.c): whatever is asked or written first, in whatever order, whatever
+/* Datasets are not opened before HDF5 is needed for them, neither those that are there nor those that are created (vol/unopened.c): whatever is asked or written first, in whatever order, whatever
  * becomes of the links meanwhile, and however file and handles are closed, every call answers as HDF5 alone does. */
 #include "random.h"
 #include "through.h"
@@ -763,7 +763,85 @@ static void change_attribute(listing *l, hid_t id, unsigned value)
 static const char *const written[] = {"a", "chunked", "gzip", "g/edges", "g/timeless", "g/ordered", "seven", "foreign", "of a named type",
                                       "g/again", "soft", "way/timeless", "/g/edges", "./a", "g//again", "way/again", "g", "nowhere"};
 
-static const char *const links[] = {"a", "chunked", "gzip", "g/edges", "g/timeless", "g/ordered", "seven", "foreign", "g/again", "soft", "way", "g"};
+static const char *const links[] = {"a",     "chunked", "gzip", "g/edges", "g/timeless", "g/ordered", "seven", "foreign", "g/again",
+                                    "soft",  "way",     "g",    "n0",      "n1",         "n2",        "g/n0",  "g/n1",    "n0",
+                                    "g/n1",  "n1"};
+
+/* What is created, most of it so that HDF5 need not have it open: by a handle on the file or on its group g, or not at all, since there is something, or no
+ * way to it. */
+static const char *const created[] = {"n0", "n1", "n2", "/n0", "./n1", "g/n0", "/g/n1", "g//n0", "way/n1", "soft", "none/n1", "none/n2", "g", "a"};
+
+static hid_t create_one(listing *l, hid_t file, hid_t group, unsigned *r)
+{
+    const hid_t types[] = {H5T_STD_I32LE, H5T_NATIVE_INT, H5T_IEEE_F64LE, H5T_STD_U8LE, H5T_STD_I16BE};
+    const hsize_t extent[2] = {ROWS, WIDE}, most[2] = {H5S_UNLIMITED, WIDE}, chunk[2] = {7, 3}, small[2] = {2, 2};
+    const char *name = created[next(r, COUNT(created))];
+    const unsigned how = next(r, 32), size = next(r, 8);
+    hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), lcpl = H5Pcreate(H5P_LINK_CREATE),
+          space = size == 0 ? H5Screate_simple(2, small, NULL) : H5Screate_simple(2, extent, how & 1 ? most : NULL),
+          type = H5Tcopy(types[next(r, COUNT(types))]), at = how & 2 ? group : file, id;
+
+    if (how & 1)
+        H5Pset_chunk(dcpl, 2, size == 0 ? small : chunk);
+    else /* else HDF5 does not fill it, and what is in its place may be anything */
+        H5Pset_fill_time(dcpl, H5D_FILL_TIME_ALLOC);
+    if (size == 1)
+        H5Pset_attr_creation_order(dcpl, H5P_CRT_ORDER_TRACKED);
+    if (size == 2)
+        H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_EARLY);
+    H5Pset_create_intermediate_group(lcpl, (how & 12) == 12);
+    H5Pset_char_encoding(lcpl, how & 16 ? H5T_CSET_UTF8 : H5T_CSET_ASCII);
+    id = H5Dcreate2(at, name, type, space, lcpl, dcpl, H5P_DEFAULT);
+    say(l, "create %s by %s: %d\n", name, at == file ? "file" : "group", id >= 0);
+    if (id >= 0 && next(r, 3) > 0 && size > 0)
+        write_some(l, id, next(r, 1000));
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Pclose(lcpl);
+    H5Pclose(dcpl);
+    return id;
+}
+
+/* What else can be done with an object that is open: by its name, and by its place. */
+static void use_otherwise(listing *l, hid_t file, hid_t id, unsigned value)
+{
+    char name[100] = "", copy[40];
+    H5O_info2_t info;
+    hid_t other = -1, dcpl = H5Dget_create_plist(id);
+    /* HDF5 1.14.5 copies what is in its cache past the filter, and of a contiguous one not what is in its buffer */
+    const bool plain = dcpl >= 0 && H5Pget_layout(dcpl) == H5D_CHUNKED && H5Pget_nfilters(dcpl) == 0;
+
+    H5Pclose(dcpl);
+    if (H5Iget_name(id, name, sizeof name) <= 0 || H5Oget_info_by_name3(file, name, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0 ||
+        info.rc != 1) /* which of several it is called by is up to HDF5 */
+        return;
+    snprintf(copy, sizeof copy, "copy %u", value);
+    switch (value % 5) {
+    case 0:
+        if (plain)
+            say(l, "copied %d\n", H5Ocopy(file, name, file, copy, H5P_DEFAULT, H5P_DEFAULT));
+        break;
+    case 1:
+        other = H5Oopen_by_token(file, info.token);
+        break;
+    case 2:
+        other = H5Dopen2(file, name, H5P_DEFAULT);
+        break;
+    case 3:
+        if (H5Aexists_by_name(file, name, copy, H5P_DEFAULT) == 0)
+            put_attribute(file, name, copy, 3);
+        break;
+    default:
+        say(l, "incremented %d\n", H5Oincr_refcount(id));
+        say(l, "decremented %d\n", H5Odecr_refcount(id));
+    }
+    if (other >= 0) {
+        write_some(l, other, value);
+        ask_values(l, id);
+        say(l, "closed %d\n", H5Oclose(other));
+    }
+    say(l, "there %d\n", H5Lexists(file, name, H5P_DEFAULT));
+}
 
 static void change_links(listing *l, hid_t file, unsigned *r, unsigned step)
 {
@@ -802,17 +880,19 @@ static void ask_only_name(listing *l, hid_t id)
 /* To others HDF5 1.14.5 has various answers, or copies what is in its cache past the filter. */
 static question *const asked_meanwhile[] = {ask_type, ask_space, ask_creation, ask_only_name, ask_file, ask_info, ask_values, ask_from_there};
 
-static void write_at_random(int side, listing *l, unsigned seed)
+/* FRESH: in a file that is made anew. */
+static void write_at_random(int side, listing *l, unsigned seed, bool fresh)
 {
     unsigned r = seed;
-    hid_t fapl = access_of(side, H5F_CLOSE_DEFAULT), file = H5Fopen(names[side], H5F_ACC_RDWR, fapl), handle[HANDLES],
-          group = H5Gopen2(file, "g", H5P_DEFAULT);
+    hid_t fapl = access_of(side, H5F_CLOSE_DEFAULT),
+          file = fresh ? H5Fcreate(names[side], H5F_ACC_TRUNC, H5P_DEFAULT, fapl) : H5Fopen(names[side], H5F_ACC_RDWR, fapl),
+          handle[HANDLES], group = fresh ? H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) : H5Gopen2(file, "g", H5P_DEFAULT);
 
     assert_true(file >= 0);
     for (int i = 0; i < HANDLES; i++)
         handle[i] = -1;
     for (unsigned step = 0; step < 60; step++) {
-        const unsigned what = next(&r, 24), i = next(&r, HANDLES), how = next(&r, 4), path = next(&r, COUNT(written)),
+        const unsigned what = next(&r, 32), i = next(&r, HANDLES), how = next(&r, 4), path = next(&r, COUNT(written)),
                        value = next(&r, 1000);
         const bool dataset = handle[i] >= 0 && H5Iget_type(handle[i]) == H5I_DATASET;
 
@@ -835,6 +915,10 @@ static void write_at_random(int side, listing *l, unsigned seed)
             change_links(l, file, &r, step);
         else if (what == 22)
             say(l, "open: %d %d\n", (int)H5Fget_obj_count(file, H5F_OBJ_ALL), (int)H5Fget_obj_count(file, H5F_OBJ_DATASET));
+        else if (what < 30 && handle[i] < 0)
+            handle[i] = create_one(l, file, group, &r);
+        else if (what >= 30 && dataset)
+            use_otherwise(l, file, handle[i], value);
         say(l, "\n");
     }
     H5Gclose(group);
@@ -855,7 +939,7 @@ static herr_t look_at(hid_t file, const char *name, const H5O_info2_t *info, voi
 {
     hid_t id = info->type == H5O_TYPE_DATASET ? H5Dopen2(file, name, H5P_DEFAULT) : -1;
 
-    say(context, "%s %d %u\n", name, info->type, info->rc);
+    say(context, "%s %d %u %u\n", name, info->type, info->rc, (unsigned)info->num_attrs);
     if (id >= 0) {
         ask_space(context, id);
         if (strcmp(name, "undefined") != 0)
@@ -874,7 +958,7 @@ static void look_at_all(int side, listing *l, const char *of)
     snprintf(name, sizeof name, "%s%s", names[side], side == 0 ? "" : of);
     file = H5Fopen(name, H5F_ACC_RDONLY, fapl);
     say(l, "opened %d\n", file >= 0);
-    H5Ovisit3(file, H5_INDEX_NAME, H5_ITER_INC, look_at, l, H5O_INFO_BASIC);
+    H5Ovisit3(file, H5_INDEX_NAME, H5_ITER_INC, look_at, l, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS);
     H5Fclose(file);
     H5Pclose(fapl);
 }
@@ -885,15 +969,17 @@ static void test_written_at_random(void **state)
     listing l[2] = {{0}};
 
     (void)state;
-    for (unsigned n = 0; n < 60; n++) {
-        if (n % 3 == 0)
+    for (unsigned n = 0; n < 90; n++) {
+        const bool fresh = n % 6 == 3;
+
+        if (n % 6 == 0)
             make_both();
         during("session %u of seed %u", n, seed);
         for (int side = 0; side < 2; side++) {
             clear(&l[side]);
             H5E_BEGIN_TRY
             {
-                write_at_random(side, &l[side], seed + n * 65537u);
+                write_at_random(side, &l[side], seed + n * 65537u, fresh);
                 look_at_all(side, &l[side], n % 2 == 0 ? "" : "@latest");
             }
             H5E_END_TRY

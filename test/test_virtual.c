@@ -338,6 +338,13 @@ static void make_one(hid_t made, cow_virtual *virtual, hid_t type, size_t i, con
     assert_true(H5Sclose(view) >= 0 && H5Pclose(plist) >= 0 && H5Pclose(dcpl) >= 0);
 }
 
+static cow_virtual *open_in(hid_t file, H5F_libver_t low, hid_t type, bool heap)
+{
+    cow_native_bytes bytes;
+
+    return cow_virtual_open(H5VLobject(file), cow_native_file_bytes(H5VLobject(file), &bytes) ? &bytes : NULL, low, type, heap);
+}
+
 static void run_round(void)
 {
     const size_t count = 1 + below(MOST);
@@ -353,7 +360,7 @@ static void run_round(void)
     made = make_group(file, "/made");
     written = make_group(file, "/written");
     at = (cow_loc){H5VLobject(written), H5I_GROUP};
-    assert_non_null(virtual = cow_virtual_open(H5VLobject(file), NULL, low, type, false));
+    assert_non_null(virtual = open_in(file, low, type, false));
     shapes[0] = draw_shape();
     make_source(file, type, shapes[0].rank, "/source");
     for (size_t i = 0; i < count; i++) {
@@ -408,11 +415,11 @@ static void test_what_hdf5_makes(void **state)
     assert_true(cow_library_enter(&context) >= 0);
     assert_true((file = H5Fcreate(NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
     assert_true(H5Tset_size(string, H5T_VARIABLE) >= 0 && H5Tinsert(compound, "a", 0, H5T_STD_I64LE) >= 0);
-    assert_null(cow_virtual_open(H5VLobject(file), NULL, H5F_LIBVER_V110, string, false));
-    assert_null(cow_virtual_open(H5VLobject(file), NULL, H5F_LIBVER_V110, compound, false));
-    assert_null(cow_virtual_open(H5VLobject(file), NULL, H5F_LIBVER_V110, H5T_STD_REF_OBJ, false));
-    assert_null(cow_virtual_open(H5VLobject(file), NULL, H5F_LIBVER_V110, H5T_STD_I32LE, true));
-    assert_non_null(virtual = cow_virtual_open(H5VLobject(file), NULL, H5F_LIBVER_V110, H5T_STD_I32LE, false));
+    assert_null(open_in(file, H5F_LIBVER_V110, string, false));
+    assert_null(open_in(file, H5F_LIBVER_V110, compound, false));
+    assert_null(open_in(file, H5F_LIBVER_V110, H5T_STD_REF_OBJ, false));
+    assert_null(open_in(file, H5F_LIBVER_V110, H5T_STD_I32LE, true));
+    assert_non_null(virtual = open_in(file, H5F_LIBVER_V110, H5T_STD_I32LE, false));
     cow_virtual_begin(virtual);
     assert_int_equal(cow_virtual_put(virtual, 1, &extent, NULL, dcpl, "none"), 0);
     assert_int_equal(cow_box_list_add(&box, &zero, &one), 0);
@@ -427,12 +434,63 @@ static void test_what_hdf5_makes(void **state)
     assert_true((fcpl = H5Pcreate(H5P_FILE_CREATE)) >= 0 && H5Pset_shared_mesg_nindexes(fcpl, 1) >= 0 &&
                 H5Pset_shared_mesg_index(fcpl, 0, H5O_SHMESG_ALL_FLAG, 50) >= 0);
     assert_true((file = H5Fcreate(NAME, H5F_ACC_TRUNC, fcpl, fapl)) >= 0 && H5Pclose(fcpl) >= 0);
-    assert_null(cow_virtual_open(H5VLobject(file), NULL, H5F_LIBVER_V110, H5T_STD_I32LE, false));
+    assert_null(open_in(file, H5F_LIBVER_V110, H5T_STD_I32LE, false));
     assert_true(H5Fclose(file) >= 0);
     assert_true((file = H5Fcreate(NAME, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) >= 0); /* without a journal */
-    assert_null(cow_virtual_open(H5VLobject(file), NULL, H5F_LIBVER_V110, H5T_STD_I32LE, false));
+    assert_null(open_in(file, H5F_LIBVER_V110, H5T_STD_I32LE, false));
     assert_true(H5Fclose(file) >= 0 && H5Pclose(fapl) >= 0);
     assert_true(!cow_error_pending());
+    assert_true(cow_library_leave(context) >= 0);
+    remove(NAME);
+}
+
+/* A dataset that gets its link as H5Dcreate would make it, or not, where HDF5 would not. */
+static void test_link_of_its_own(void **state)
+{
+    const hid_t fapl = journal_list();
+    const hsize_t extent[2] = {7, 5}, maximum[2] = {H5S_UNLIMITED, 5};
+    const struct {
+        const char *to;
+        int made;
+    } ways[] = {{"x", 1}, {"x", 0}, {"/g/y", 1}, {"g/z", 1}, {"none/z", 0}, {"x/z", 0}};
+    hid_t file, group, dcpl = H5Pcreate(H5P_DATASET_CREATE), dataset, space = H5I_INVALID_HID;
+    hsize_t is[2], most[2];
+    H5VL_loc_params_t loc = {.type = H5VL_OBJECT_BY_SELF, .obj_type = H5I_FILE};
+    H5O_info2_t info;
+    H5L_info2_t link;
+    uint64_t address;
+    void *context = NULL;
+
+    (void)state;
+    assert_true(cow_library_enter(&context) >= 0);
+    remove(NAME);
+    assert_true((file = H5Fcreate(NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
+    group = make_group(file, "/g");
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        cow_virtual *virtual = open_in(file, H5F_LIBVER_V110, H5T_STD_I32LE, false);
+
+        assert_non_null(virtual);
+        cow_virtual_begin(virtual);
+        assert_int_equal(cow_virtual_map(virtual, NULL, "/source", NULL), 0);
+        assert_int_equal(cow_virtual_put(virtual, 2, extent, maximum, dcpl, "d"), 1);
+        assert_int_equal(cow_virtual_link_to(virtual, H5VLobject(file), &loc, ways[i].to, H5P_LINK_CREATE_DEFAULT, &address), ways[i].made);
+        cow_virtual_close(virtual);
+        assert_true(!cow_error_pending() && H5Eget_num(H5E_DEFAULT) == 0);
+        if (!ways[i].made)
+            continue;
+        assert_true(H5Oget_info_by_name3(file, ways[i].to, &info, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS, H5P_DEFAULT) >= 0 &&
+                    H5Lget_info2(file, ways[i].to, &link, H5P_DEFAULT) >= 0);
+        assert_true(info.type == H5O_TYPE_DATASET && info.rc == 1 && info.num_attrs == 0 &&
+                    memcmp(&info.token, &link.u.token, sizeof info.token) == 0 && address != 0);
+        assert_true((dataset = H5Dopen2(file, ways[i].to, H5P_DEFAULT)) >= 0 && (space = H5Dget_space(dataset)) >= 0 &&
+                    H5Sget_simple_extent_dims(space, is, most) == 2);
+        assert_true(is[0] == 7 && is[1] == 5 && most[0] == H5S_UNLIMITED && most[1] == 5);
+        assert_true(H5Sclose(space) >= 0 && H5Dclose(dataset) >= 0);
+    }
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (ways[i].made)
+            assert_true(H5Ldelete(file, ways[i].to, H5P_DEFAULT) >= 0);
+    assert_true(H5Gclose(group) >= 0 && H5Pclose(dcpl) >= 0 && H5Fclose(file) >= 0 && H5Pclose(fapl) >= 0);
     assert_true(cow_library_leave(context) >= 0);
     remove(NAME);
 }
@@ -446,7 +504,8 @@ static int begin(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_both_are_alike), cmocka_unit_test(test_what_hdf5_makes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_both_are_alike), cmocka_unit_test(test_what_hdf5_makes),
+                                       cmocka_unit_test(test_link_of_its_own)};
 
     return test_main(tests, argc, argv, begin, NULL);
 }

@@ -48,6 +48,16 @@ void say(listing *l, const char *format, ...)
     va_end(list);
 }
 
+/* The last lines of TEXT before END. */
+static const char *before(const char *text, const char *end)
+{
+    const char *at = end;
+
+    for (int lines = 0; at > text && lines <= 100; at--)
+        lines += at[-1] == '\n';
+    return at;
+}
+
 bool same_text(const char *what, const listing *a, const listing *b)
 {
     const char *p = a->data == NULL ? "" : a->data, *q = b->data == NULL ? "" : b->data;
@@ -61,6 +71,7 @@ bool same_text(const char *what, const listing *a, const listing *b)
         p += m + (p[m] != '\0');
         q += n + (q[n] != '\0');
     }
-    printf("  %s:\n  - %.*s\n  + %.*s\n", what, (int)strcspn(p, "\n"), p, (int)strcspn(q, "\n"), q);
+    printf("  %s, after\n%.*s  - %.*s\n  + %.*s\n", what, (int)(p - before(a->data, p)), before(a->data, p), (int)strcspn(p, "\n"), p,
+           (int)strcspn(q, "\n"), q);
     return false;
 }

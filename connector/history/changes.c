@@ -397,6 +397,13 @@ void cow_changes_edited(cow_file *file)
 
 /* ---- asking ---- */
 
+bool cow_changes_bare(const cow_file *file, uint64_t address)
+{
+    const unsigned header = 1u << COW_CHANGED_NEW | 1u << COW_CHANGED_ATTRIBUTES;
+
+    return (cow_changes_flags(file, address) & header) == 1u << COW_CHANGED_NEW && !cow_changes_somewhere(file);
+}
+
 unsigned cow_changes_flags(const cow_file *file, uint64_t address)
 {
     const noted *e = find(file, address);

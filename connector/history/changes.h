@@ -47,6 +47,8 @@ bool cow_changes_somewhere(const cow_file *file);
 /* Is there a new group with the usual properties at ADDRESS, and nothing in it? false: it may be all the same. */
 bool cow_changes_empty_group(const cow_file *file, uint64_t address);
 
+/* Was it made in this transaction, and neither an attribute nor a comment noted of it since? */
+bool cow_changes_bare(const cow_file *file, uint64_t address);
 /* 0: the object did not change. */
 unsigned cow_changes_flags(const cow_file *file, uint64_t address);
 /* Absolute; NULL: the object did not change, or its path is not known. */

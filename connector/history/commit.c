@@ -156,19 +156,6 @@ static hid_t fill_properties(const cow_dataset *dataset)
     return H5I_INVALID_HID;
 }
 
-/* Views of DATASET as bytes, where they can be: what tables of the file are written so, its bytes are known. */
-static cow_virtual *open_virtual(const cow_dataset *dataset)
-{
-    const cow_file *file = dataset->file;
-    const bool known = file->written != NULL && !cow_layout_still_shares(file->written);
-    const cow_native_bytes bytes = {.journal = file->journal,
-                                    .fileno = file->fileno,
-                                    .base = known ? cow_still_base(cow_layout_still_bytes(file->written)) : 0};
-
-    return cow_virtual_open(file->native, known ? &bytes : NULL, file->low, cow_array_type(&dataset->array),
-                            dataset->array.heap);
-}
-
 static int open_views(void *file, uint64_t offset, cow_loc *group, char path[COW_PATH_MAX])
 {
     return cow_views_open(file, offset, group, path);
@@ -192,7 +179,8 @@ int cow_dataset_views(const cow_dataset *dataset, cow_view_context *context)
                                   .type = cow_array_type(array),
                                   .fill_dcpl = dcpl,
                                   .source_rows = cow_pool_slots(array->pool) * array->grid.chunk[0],
-                                  .virtual = open_virtual(dataset)};
+                                  .virtual = cow_virtual_open(dataset->file->native, cow_file_bytes(dataset->file), dataset->file->low,
+                                                              cow_array_type(array), array->heap)};
     cow_layout_raw_path(context->source, dataset->row.pool);
     return 0;
 }

@@ -276,8 +276,15 @@ static int make_dataset(copied *o, bool versioned, hid_t type, hid_t space, hid_
     if (wanted && !versioned && (wanted = cow_dataset_wanted(c->to, type, space, dcpl)) < 0)
         return -1;
     if (wanted) {
-        *made = cow_dataset_create(c->to, c->target.object, &loc, NULL, H5P_LINK_CREATE_DEFAULT, type, space, dcpl,
-                                   H5P_DATASET_ACCESS_DEFAULT, &o->to.object, NULL);
+        *made = cow_dataset_create(c->to,
+                                   &(cow_creation){.at = c->target.object,
+                                                   .loc = &loc,
+                                                   .lcpl = H5P_LINK_CREATE_DEFAULT,
+                                                   .type = type,
+                                                   .space = space,
+                                                   .dcpl = dcpl,
+                                                   .dapl = H5P_DATASET_ACCESS_DEFAULT},
+                                   &o->to.object, NULL);
         return *made == NULL ? -1 : cow_dataset_begin_write(*made, "");
     }
     if (H5Sget_simple_extent_dims(space, extent, NULL) < 0 || (grows = cow_native_space_at_first(dcpl, space)) < 0)

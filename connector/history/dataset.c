@@ -263,7 +263,27 @@ int cow_dataset_hold(cow_dataset *dataset, void *native)
         cow_error_clear();
     }
     dataset->native = own.object;
+    cow_datasets_held(dataset->file, dataset->address);
     return 0;
+}
+
+/* False: it cannot be had, and is tried again when its link goes; no error. */
+static bool hold_quietly(cow_dataset *dataset)
+{
+    cow_error_held *held = cow_error_hold();
+    const bool done = cow_dataset_hold(dataset, NULL) == 0;
+
+    if (!done)
+        cow_error_clear();
+    cow_error_put_back(held);
+    return done;
+}
+
+/* Until its link goes, or gets another name: then its address must not be given away. */
+static void note_unopened(cow_dataset *dataset)
+{
+    if (cow_datasets_note_unopened(dataset->file, dataset) < 0 && !hold_quietly(dataset))
+        cow_file_fail(dataset->file);
 }
 
 /* Chunks are decoded as the pool says, and shown as the dataset and its root record say: that must be the same. A named
@@ -450,13 +470,13 @@ static hid_t head_dcpl(hid_t dcpl, int rank, const hsize_t extent[], const hsize
 
 /* Of those that HDF5 keeps with a dataset, DCPL has nothing that others have not, but perhaps the times. Where the file shares attributes between
  * objects, HDF5 tells that it keeps their order. */
-static bool has_usual_properties(const cow_file *file, hid_t dcpl, bool *times)
+static bool has_usual_properties(cow_file *file, hid_t dcpl, bool *times)
 {
     H5D_fill_value_t defined;
     unsigned order, most, least;
     hbool_t hint, tracked;
     size_t count, usual;
-    cow_native_bytes bytes;
+    const cow_native_bytes *bytes = cow_file_bytes(file);
 
     *times = false;
     if (H5Pfill_value_defined(dcpl, &defined) < 0 || defined != H5D_FILL_VALUE_DEFAULT ||
@@ -464,7 +484,7 @@ static bool has_usual_properties(const cow_file *file, hid_t dcpl, bool *times)
         H5Pget_attr_phase_change(dcpl, &most, &least) < 0 || most != 8 || least != 6 ||
         H5Pget_dset_no_attrs_hint(dcpl, &hint) < 0 || hint || H5Pget_obj_track_times(dcpl, &tracked) < 0 ||
         H5Pget_nprops(dcpl, &count) < 0 || H5Pget_nprops(H5P_DATASET_CREATE_DEFAULT, &usual) < 0 || count != usual ||
-        !cow_native_file_bytes(file->native, &bytes) || bytes.shares)
+        bytes == NULL || bytes->shares)
         return false;
     *times = tracked;
     return true;
@@ -488,13 +508,13 @@ static int add_compressor(const cow_file *file, hid_t dcpl, hid_t type, int rank
 
 /* Early allocation: every chunk of the extent is there from the start. Its filters may refuse that: then there is no dataset,
  * and the next commit meets one that was deleted before anybody saw it. */
-static int take_back(cow_dataset *dataset, void *at, const H5VL_loc_params_t *loc, const char *name)
+static int take_back(cow_dataset *dataset, const cow_creation *wanted)
 {
     cow_error_held *held = cow_error_hold();
     int status = -1;
 
-    if (loc->type == H5VL_OBJECT_BY_SELF)
-        status = name == NULL ? 0 : cow_native_link_delete((cow_loc){at, loc->obj_type}, name);
+    if (wanted->loc->type == H5VL_OBJECT_BY_SELF)
+        status = wanted->name == NULL ? 0 : cow_native_link_delete((cow_loc){wanted->at, wanted->loc->obj_type}, wanted->name);
     if (status == 0)
         cow_dataset_release(dataset);
     cow_error_put_back(held);
@@ -531,24 +551,78 @@ static int cut(const cow_file *file, const cow_layout_dataset_row *row, int rank
     return H5Pset_chunk(chunked, rank, chunk) < 0 ? cow_error_native("cannot cut a contiguous dataset into chunks") : 0;
 }
 
-cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl,
-                                hid_t type, hid_t space, hid_t dcpl, hid_t dapl, void **native, bool *no_pool)
+/* The head by HDF5, which has it open then. */
+static int create_head(const cow_creation *wanted, int rank, const hsize_t extent[], const hsize_t most[],
+                       const char *source, void **native, uint64_t *address)
+{
+    hid_t dcpl = head_dcpl(wanted->dcpl, rank, extent, most, source);
+    H5O_info2_t info;
+
+    if (dcpl < 0)
+        return -1;
+    *native = H5VLdataset_create(wanted->at, wanted->loc, cow_native_id(), wanted->name, wanted->lcpl, wanted->type,
+                                 wanted->space, dcpl, wanted->dapl, DXPL, NULL);
+    if (*native == NULL)
+        cow_error_native("cannot create the dataset '%s'", wanted->name == NULL ? "(anonymous)" : wanted->name);
+    cow_close(dcpl);
+    if (*native == NULL || cow_native_info((cow_loc){*native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    *address = cow_address(&info.token);
+    return 0;
+}
+
+/* HDF5 can do without having it open, as without one that is opened (cow_dataset_attach_unopened): with the usual properties, and a type of HDF5's
+ * own, which that is. 0: it cannot. */
+static hid_t type_unopened(cow_file *file, const cow_creation *wanted, const cow_layout_dataset_row *row, bool usual)
+{
+    const cow_pool_entry *pool;
+    hid_t own;
+
+    return wanted->path != NULL && usual && row->alloc_time != H5D_ALLOC_TIME_EARLY && H5Tcommitted(wanted->type) == 0 &&
+                   cow_file_ours(file) && (pool = cow_pools_get(file, row->pool)) != NULL &&
+                   cow_type_predefined(own = cow_kept_type_id(pool->type)) && cow_file_begin(file) == 0
+               ? own
+               : 0;
+}
+
+/* The head as bytes. 1; 0: HDF5 is to make it, or to say why it cannot; -1: nothing more is to be committed. */
+static int write_head(cow_file *file, const cow_creation *wanted, hid_t type, int rank, const hsize_t extent[],
+                      const hsize_t most[], const char *source, bool times, uint64_t *address)
+{
+    hid_t dcpl = cow_native_usual_dcpl(times);
+    cow_virtual *v = dcpl < 0 ? NULL : cow_virtual_open(file->native, cow_file_bytes(file), file->low, type, false);
+    int status = 0;
+
+    if (v != NULL) {
+        cow_virtual_begin(v);
+        if (cow_virtual_map(v, NULL, source, NULL) == 0 &&
+            cow_virtual_put(v, (unsigned)rank, extent, most, dcpl, "head") > 0)
+            status = cow_virtual_link_to(v, wanted->at, wanted->loc, wanted->name, wanted->lcpl, address);
+        cow_virtual_close(v);
+    }
+    if (status == 0)
+        cow_error_clear();
+    cow_close(dcpl);
+    return status;
+}
+
+cow_dataset *cow_dataset_create(cow_file *file, const cow_creation *wanted, void **native, bool *no_pool)
 {
     hsize_t extent[COW_MAX_RANK], most[COW_MAX_RANK], chunk[COW_MAX_RANK];
     char source[COW_PATH_MAX];
     cow_dataset *dataset = NULL;
     cow_layout_dataset_row row = {.root = COW_NO_NODE};
     cow_root root = {.top = COW_NO_NODE};
-    hid_t copy = H5I_INVALID_HID, chunked = dcpl, head = H5I_INVALID_HID;
-    H5O_info2_t info;
+    const hid_t type = wanted->type, dcpl = wanted->dcpl;
+    hid_t copy = H5I_INVALID_HID, chunked = dcpl, own;
     unsigned long failures = cow_journal_driver_file_failures(file->fileno);
-    int rank, found;
+    int rank, found, written = 0;
     bool gone = false, usual, times;
 
     *native = NULL;
     if (cow_file_lay_out(file) < 0)
         return NULL;
-    rank = H5Sget_simple_extent_dims(space, extent, most);
+    rank = H5Sget_simple_extent_dims(wanted->space, extent, most);
     if (H5Pget_layout(dcpl) != H5D_CHUNKED || file->options->compress.library != COW_COMPRESS_NONE)
         chunked = copy = H5Pcopy(dcpl); /* it gets chunks, or a filter */
     if (chunked < 0) {
@@ -574,40 +648,45 @@ cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_
     root.pool = row.pool;
     root.dataset = cow_datasets_rows(file);
     cow_head_path(source, root.dataset);
-    if ((head = head_dcpl(dcpl, rank, extent, most, source)) < 0)
-        goto done;
-    if ((*native = H5VLdataset_create(at, loc, cow_native_id(), name, lcpl, type, space, head, dapl, DXPL, NULL)) ==
-        NULL) {
-        cow_error_native("cannot create the dataset '%s'", name == NULL ? "(anonymous)" : name);
-        goto done;
-    }
-    if (cow_native_info((cow_loc){*native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0)
-        goto done;
-    row.head = cow_address(&info.token);
-    if (cow_datasets_add_row(file, &row) < 0)
-        goto done;
     usual = has_usual_properties(file, dcpl, &times);
+    if ((own = type_unopened(file, wanted, &row, usual)) != 0)
+        written = write_head(file, wanted, own, rank, extent, most, source, times, &row.head);
+    if (written < 0 ||
+        (written == 0 && create_head(wanted, rank, extent, most, source, native, &row.head) < 0) ||
+        cow_datasets_add_row(file, &row) < 0)
+        goto done;
     dataset = dataset_make(file, *native, false, usual ? cow_native_usual_dcpl(times) : cow_native_dataset_dcpl(*native),
-                           NULL, H5I_INVALID_HID, row.head, false, &root, COW_NO_NODE, &row);
-    if (dataset != NULL) {
-        dataset->usual = usual;
-        dataset->times = times;
+                           NULL, type, row.head, false, &root, COW_NO_NODE, &row);
+    if (dataset == NULL)
+        goto done;
+    dataset->usual = usual;
+    dataset->times = times;
+    if (written) {
+        dataset->bare = true;
+        dataset->named = true;
+        set_label(dataset, wanted->path);
+        note_unopened(dataset);
     }
-    if (dataset != NULL && dataset->array.early && cow_array_resize(&dataset->array, root.extent) < 0) {
-        gone = cow_journal_driver_file_failures(file->fileno) == failures && take_back(dataset, at, loc, name) == 0;
+    if (dataset->array.early && cow_array_resize(&dataset->array, root.extent) < 0) {
+        gone = cow_journal_driver_file_failures(file->fileno) == failures && take_back(dataset, wanted) == 0;
         if (!gone)
             cow_dataset_free(dataset);
         dataset = NULL;
     }
 done:
-    cow_close(head, copy);
+    cow_close(copy);
+    if (dataset == NULL && !gone && (*native != NULL || written != 0))
+        cow_file_fail(file); /* a head that has no history */
     if (dataset == NULL && *native != NULL) {
-        if (!gone)
-            cow_file_fail(file); /* a head that has no history */
         H5VLdataset_close(*native, cow_native_id(), DXPL, NULL);
         *native = NULL;
     }
     return dataset;
+}
+
+H5O_token_t cow_dataset_token(const cow_dataset *dataset)
+{
+    return cow_token(dataset->address);
 }
 
 /* ---- open ---- */
@@ -793,15 +872,11 @@ int cow_dataset_attach(cow_file *file, void *native, bool named, cow_dataset **d
 
 /* ---- without opening it ---- */
 
-bool cow_file_unopened(const cow_file *file, H5O_token_t *stand_in)
+bool cow_file_unopened(const cow_file *file)
 {
     const cow_layout_still *still = file->still != NULL || cow_file_ended(file) ? file->still : file->written;
-    uint64_t address;
 
-    if (still == NULL || cow_file_shut(file) || !cow_file_keeps_closed() || !cow_layout_still_stand_in(still, &address))
-        return false;
-    *stand_in = cow_token(address);
-    return true;
+    return still != NULL;
 }
 
 /* The head at ADDRESS, if it is of one of HDF5's own types. BARE: and has neither attributes nor a comment. NULL: not known. */
@@ -833,7 +908,7 @@ int cow_dataset_attach_unopened(cow_file *file, const H5O_token_t *token, const 
     else if (cow_stowed_take(file, address, &(*dataset)->whole_view))
         (*dataset)->root_changed = true;
     if (cow_file_writable(file))
-        cow_datasets_note_unheld(file, true);
+        note_unopened(*dataset);
     if (!(*dataset)->named) {
         set_label(*dataset, path);
         (*dataset)->named = true;
@@ -854,24 +929,14 @@ int cow_dataset_attach_bare(cow_file *file, uint64_t address, const char *name, 
     return 1;
 }
 
-/* False: it cannot be had, and is tried again when its link goes; no error. */
-static bool hold_quietly(cow_dataset *dataset)
-{
-    cow_error_held *held = cow_error_hold();
-    const bool done = cow_dataset_hold(dataset, NULL) == 0;
-
-    if (!done)
-        cow_error_clear();
-    cow_error_put_back(held);
-    return done;
-}
-
 int cow_dataset_has_attributes(cow_dataset *dataset)
 {
     cow_file *file = dataset->file;
     cow_described told;
     H5O_info2_t info;
 
+    if (dataset->native == NULL && dataset->bare && cow_changes_bare(file, dataset->address))
+        return 0;
     if (dataset->native == NULL && file->written != NULL && !cow_changes_somewhere(file) &&
         (cow_changes_flags(file, dataset->address) & ~COW_CHANGED_ARRAY) == 0 &&
         cow_described_read(cow_still_source(cow_layout_still_bytes(file->written)), dataset->address, &told) > 0 && told.bare)
@@ -889,7 +954,7 @@ void cow_dataset_opened(cow_dataset *dataset)
 
 bool cow_file_heads_unheld(const cow_file *file)
 {
-    return file->laid_out && !cow_file_shut(file) && cow_file_writable(file) && cow_datasets_unheld(file);
+    return file->laid_out && !cow_file_shut(file) && cow_file_writable(file) && cow_datasets_unopened(file);
 }
 
 bool cow_head_unheld(const cow_file *file, const H5O_token_t *head)
@@ -901,13 +966,17 @@ bool cow_head_unheld(const cow_file *file, const H5O_token_t *head)
 
 void cow_file_hold_heads(cow_file *file, bool opened)
 {
-    cow_dataset *dataset;
+    cow_map unheld = cow_datasets_take_unheld(file);
 
-    for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;)
-        if (!dataset->snapshot && !cow_dataset_idle(dataset) && !hold_quietly(dataset))
-            opened = false;
-    if (opened)
-        cow_datasets_note_unheld(file, false);
+    for (size_t i = 0; i < unheld.capacity; i++) {
+        cow_dataset *dataset = unheld.entry[i].used ? cow_datasets_find(file, unheld.entry[i].key) : NULL;
+
+        if (dataset != NULL && !dataset->snapshot && !cow_dataset_idle(dataset) && !hold_quietly(dataset))
+            note_unopened(dataset);
+    }
+    cow_map_free(&unheld);
+    if (!opened)
+        cow_datasets_note_unopened(file, NULL);
 }
 
 hid_t cow_dataset_type_unopened(cow_dataset *dataset)

@@ -29,7 +29,9 @@ struct cow_datasets {
     cow_layout_dataset_row *block;
     uint64_t block_number, block_rows;
     cow_map open; /* address -> cow_dataset * */
-    bool unheld;  /* of a head among them there may be no handle: cow_file_hold_heads */
+    /* cow_file_hold_heads: some are open, of which HDF5 has not all that the program has; and those that there is no handle of, by address */
+    bool unopened;
+    cow_map unheld;
     /* some of them: programs that ask for a dataset by its name each time open it again and again */
     cow_dataset *kept[KEPT];
     size_t oldest; /* of these */
@@ -79,7 +81,8 @@ int cow_datasets_open(cow_file *file)
 void cow_datasets_close(cow_file *file)
 {
     cow_map_free(&file->datasets->open);
-    file->datasets->unheld = false;
+    cow_map_free(&file->datasets->unheld);
+    file->datasets->unopened = false;
     memset(file->datasets->kept, 0, sizeof file->datasets->kept);
     forget_rows(file->datasets);
     forget_block(file->datasets);
@@ -237,6 +240,7 @@ void cow_datasets_remove(cow_file *file, uint64_t address)
     for (size_t i = 0; dataset != NULL && dataset->kept && i < KEPT; i++)
         if (d->kept[i] == dataset)
             d->kept[i] = NULL;
+    cow_map_remove(&d->unheld, address);
     cow_map_remove(&d->open, address);
 }
 
@@ -253,14 +257,29 @@ cow_dataset *cow_datasets_keep(cow_file *file, cow_dataset *dataset)
     return former;
 }
 
-void cow_datasets_note_unheld(cow_file *file, bool unheld)
+int cow_datasets_note_unopened(cow_file *file, const cow_dataset *dataset)
 {
-    file->datasets->unheld = unheld;
+    file->datasets->unopened = true;
+    return dataset == NULL || dataset->native != NULL ? 0 : cow_map_put(&file->datasets->unheld, dataset->address, 0);
 }
 
-bool cow_datasets_unheld(const cow_file *file)
+void cow_datasets_held(cow_file *file, uint64_t address)
 {
-    return file->datasets->unheld;
+    cow_map_remove(&file->datasets->unheld, address);
+}
+
+bool cow_datasets_unopened(const cow_file *file)
+{
+    return file->datasets->unopened;
+}
+
+cow_map cow_datasets_take_unheld(cow_file *file)
+{
+    cow_map unheld = file->datasets->unheld;
+
+    file->datasets->unheld = (cow_map){0};
+    file->datasets->unopened = false;
+    return unheld;
 }
 
 size_t cow_datasets_count(const cow_file *file)

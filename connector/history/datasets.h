@@ -2,6 +2,7 @@
 #ifndef COW_HISTORY_DATASETS_H
 #define COW_HISTORY_DATASETS_H
 
+#include "base/map.h"
 #include "history/history.h"
 
 typedef struct cow_datasets cow_datasets;
@@ -35,9 +36,14 @@ void cow_datasets_remove(cow_file *file, uint64_t address);
  * given to another object. The one that has to go for it, or NULL. */
 cow_dataset *cow_datasets_keep(cow_file *file, cow_dataset *dataset);
 size_t cow_datasets_count(const cow_file *file);
-/* May there be heads in use without a handle of our own? */
-void cow_datasets_note_unheld(cow_file *file, bool unheld);
-bool cow_datasets_unheld(const cow_file *file);
+/* DATASET (NULL: one of them) is in use, and HDF5 has not opened all that the program has of it; where there is no handle of our own, that is noted. -1: there is
+ * no memory to. */
+int cow_datasets_note_unopened(cow_file *file, const cow_dataset *dataset);
+bool cow_datasets_unopened(const cow_file *file);
+/* There is a handle on that at ADDRESS now. */
+void cow_datasets_held(cow_file *file, uint64_t address);
+/* The addresses of those without: none is noted any more. The caller frees it. */
+cow_map cow_datasets_take_unheld(cow_file *file);
 /* One after the other, in no order; *AT is 0 before the first. NULL: there are no more. Who removes one takes 1 off *AT: another
  * may have come to its place. */
 cow_dataset *cow_datasets_next(const cow_file *file, size_t *at);

@@ -102,6 +102,7 @@ static void shut(cow_file *file)
     cow_folders_close(file);
     cow_copied_close(file);
     cow_told_close(file);
+    cow_stand_in_close(file);
     cow_file_close_table(&file->index);
     if (file->cache != NULL)
         cow_chunk_cache_close(file->cache);
@@ -149,6 +150,7 @@ static void free_state(cow_file *file)
     cow_views_free(file->views);
     cow_copied_free(file->copied);
     cow_told_free(file->told);
+    cow_stand_in_free(file->stand_in);
     cow_refused_free(file->refused);
     cow_counts_free(file->counts);
     cow_own_free(file->own);
@@ -193,12 +195,13 @@ static int make_parts(cow_file *file, bool writable)
     file->views = cow_views_new();
     file->copied = cow_copied_new();
     file->told = cow_told_new();
+    file->stand_in = cow_stand_in_new();
     return file->state == NULL || file->changes == NULL || file->snapshots == NULL || file->datasets == NULL ||
                    file->pools == NULL || file->next_version == NULL || file->incomplete == NULL ||
                    file->absolute == NULL || file->superseded == NULL || file->bare == NULL || file->stowed == NULL ||
                    file->refused == NULL || file->counts == NULL || file->own == NULL || file->sums == NULL ||
                    file->space == NULL || file->folders == NULL || file->views == NULL ||
-                   file->copied == NULL || file->told == NULL
+                   file->copied == NULL || file->told == NULL || file->stand_in == NULL
                ? -1
                : 0;
 }
@@ -289,6 +292,20 @@ void cow_file_prefix_seen(void)
     for (cow_file *file = open_files; file != NULL; file = file->next)
         if (!cow_file_shut(file))
             cow_datasets_sweep(file);
+}
+
+/* Of a file whose tables are written as bytes this is known without asking HDF5. */
+const cow_native_bytes *cow_file_bytes(cow_file *file)
+{
+    if (!file->bytes_asked && file->written != NULL && !cow_layout_still_shares(file->written)) {
+        file->bytes = (cow_native_bytes){.journal = file->journal,
+                                         .fileno = file->fileno,
+                                         .base = cow_still_base(cow_layout_still_bytes(file->written))};
+        file->bytes_known = true;
+    } else if (!file->bytes_asked)
+        file->bytes_known = cow_native_file_bytes(file->native, &file->bytes);
+    file->bytes_asked = true;
+    return file->bytes_known ? &file->bytes : NULL;
 }
 
 bool cow_file_keeps_closed(void)

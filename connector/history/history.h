@@ -165,12 +165,20 @@ int cow_head_there(cow_file *file, const H5O_token_t *head);
 int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl);
 /* 1: TYPE has parts of variable length, or, with REFERENCES, new references: HDF5 keeps those elsewhere. */
 int cow_type_is_heap(hid_t type, bool references);
-/* Create a versioned dataset: makes the native head object (a virtual dataset) at AT/NAME (NAME NULL: anonymous; lcpl
- * as given by the application) and its state. *NATIVE: the native object, which the caller closes. *NO_POOL (may be NULL): it
- * failed, with nothing made, because HDF5 does not put such chunks into a pool: filters that are not for such elements,
- * for instance. */
-cow_dataset *cow_dataset_create(cow_file *file, void *at, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl,
-                                hid_t type, hid_t space, hid_t dcpl, hid_t dapl, void **native, bool *no_pool);
+/* What H5Dcreate is given. */
+typedef struct cow_creation {
+    void *at; /* native */
+    const H5VL_loc_params_t *loc;
+    const char *name; /* from there; NULL: anonymous */
+    hid_t lcpl, type, space, dcpl, dapl;
+    const char *path; /* NULL: HDF5 is to have it open; else what it will be called */
+} cow_creation;
+/* Create a versioned dataset: makes the native head object (a virtual dataset) and its state. *NATIVE: the native object, which the caller closes;
+ * NULL: HDF5 has not opened it (cow_dataset_attach_unopened). *NO_POOL (may be NULL): it failed, with nothing made, because HDF5 does not put such
+ * chunks into a pool: filters that are not for such elements, for instance. */
+cow_dataset *cow_dataset_create(cow_file *file, const cow_creation *wanted, void **native, bool *no_pool);
+/* Where it is. */
+H5O_token_t cow_dataset_token(const cow_dataset *dataset);
 /* The state of an open native dataset, head or snapshot: *DATASET NULL when it is not a versioned one. One reference
  * more; give back with cow_dataset_release. NAMED: it was opened by a path, which HDF5 still knows; what was opened by token
  * is not asked for its path, since HDF5 would search the whole file. */
@@ -199,8 +207,10 @@ int cow_dataset_attach_unopened(cow_file *file, const H5O_token_t *token, const 
 /* The same in a file that is written, of a head that nobody has open, that was committed and has not changed since, and that has neither
  * attributes nor a comment. NAME is for messages. 1; 0: it is to be opened. */
 int cow_dataset_attach_bare(cow_file *file, uint64_t address, const char *name, cow_dataset **dataset);
-/* Does cow_dataset_attach_unopened ever do so in this file? STAND_IN: a dataset of the history that can be opened instead. */
-bool cow_file_unopened(const cow_file *file, H5O_token_t *stand_in);
+/* Does cow_dataset_attach_unopened ever do so in this file? */
+bool cow_file_unopened(const cow_file *file);
+/* A dataset of the history that can be opened instead. false: there is none, or all are to be opened (cow_file_prefix_seen). */
+bool cow_file_stand_in(cow_file *file, H5O_token_t *stand_in);
 /* Such a one is open from here on: a handle of our own is as well, in a file that is written. */
 void cow_dataset_opened(cow_dataset *dataset);
 /* Links, or what holds objects beside them, are about to go, or to be called otherwise: heads that are in use, or wait for the commit, get handles

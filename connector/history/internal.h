@@ -28,6 +28,7 @@
  *   unlinked.c         objects that were made without a link, until they get one
  *   counts.c           how many links an object has, as the application counts
  *   sums.c             checksums of what HDF5 keeps without any
+ *   stand_in.c         what stands in for datasets that HDF5 has not opened
  *   versions.c         rows of the log, revisions by name and time
  *   naming.c           tags, names and messages of versions that are there
  *   operations.c       what is done to the history itself: beginning, recording, committing
@@ -72,6 +73,7 @@ typedef struct cow_counts cow_counts;                   /* counts.c */
 typedef struct cow_own cow_own;                         /* deleted.c */
 typedef struct cow_sums cow_sums;                       /* sums.c */
 typedef struct cow_told cow_told;                       /* told.c */
+typedef struct cow_stand_in cow_stand_in;               /* stand_in.c */
 typedef struct cow_version_objects cow_version_objects; /* version_objects.c */
 
 /* More than 20 fields: each part has its pointer here, and what all of them need of the file stands beside. */
@@ -98,6 +100,8 @@ struct cow_file {
     cow_journal *journal; /* NULL: the file has none */
     cow_layout_still *still;   /* bytes of a file that is only read; NULL: tables are opened */
     cow_layout_still *written; /* the same of a file that is written: at most one of the two */
+    cow_native_bytes bytes; /* cow_file_bytes */
+    bool bytes_asked, bytes_known;
     /* parts, each with a file of its own that alone looks into it */
     cow_state *state;
     cow_changes *changes;
@@ -121,6 +125,7 @@ struct cow_file {
     cow_views *views;
     cow_copied *copied;
     cow_told *told;
+    cow_stand_in *stand_in;
 };
 
 /* More than 20 fields: one open dataset has a side for creating, reading, committing, copying and closing it, and each is a flag. */
@@ -140,6 +145,7 @@ struct cow_dataset {
     bool named; /* the label has the path */
     hid_t dcpl; /* in files that can be written; else cow_dataset_properties */
     hid_t told; /* what the application is told of them: told.c; H5I_INVALID_HID: it has not asked yet */
+    bool bare;  /* HDF5 has never had it open, and it was made without attributes: cow_changes_bare */
     bool usual; /* but for what row and pool say, and that times are kept or not, they are the default ones */
     bool times;
     /* A handle of our own: heads of writable files have one, so that their address cannot be used again; others where they are kept. */
@@ -161,6 +167,8 @@ int cow_file_join_reader(cow_loc object, unsigned long fileno, const cow_file *l
  * calls. */
 bool cow_file_keeps_closed(void);
 void cow_file_keep_no_closed(void);
+/* Where and how HDF5 keeps it on the disk. NULL: its bytes cannot be had. */
+const cow_native_bytes *cow_file_bytes(cow_file *file);
 
 /* dataset.c */
 /* A handle of our own on a head that is about to change. NATIVE: one that the application has, or NULL. */
@@ -261,6 +269,11 @@ void cow_sums_free(cow_sums *sums);
 int cow_sum_snapshot(cow_file *file, cow_loc snapshot, bool elements, bool checked, cow_layout_snapshot_row *row);
 /* Does a dataset at ADDRESS, of a version, name the root record that it named when it was made? 0, -1 COW_CORRUPT. */
 int cow_sum_check_root(cow_file *file, uint64_t address, uint64_t offset);
+/* stand_in.c */
+/* NULL: no memory. */
+cow_stand_in *cow_stand_in_new(void);
+void cow_stand_in_free(cow_stand_in *stand_in);
+void cow_stand_in_close(cow_file *file);
 /* told.c */
 /* NULL: no memory. */
 cow_told *cow_told_new(void);

@@ -420,11 +420,9 @@ static void look_for_holders(cow_walk *walk)
  * nor a comment was noted of it. */
 static bool is_whole(const cow_walk *walk, uint64_t address, uint64_t *root)
 {
-    const unsigned header = 1u << COW_CHANGED_NEW | 1u << COW_CHANGED_ATTRIBUTES;
     bool whole;
 
-    return (cow_changes_flags(walk->file, address) & header) == 1u << COW_CHANGED_NEW && !cow_changes_somewhere(walk->file) &&
-           cow_stowed_find(walk->file, address, root, &whole) && whole;
+    return cow_changes_bare(walk->file, address) && cow_stowed_find(walk->file, address, root, &whole) && whole;
 }
 
 /* An object of which the notes alone say whether it is the same: opening it would cost more than all else.

@@ -30,7 +30,6 @@ enum {
     COW_PLACE_SLOTS,
     COW_PLACE_HASHES,
     COW_PLACE_RAW,
-    COW_PLACE_POOLS,
     COW_PLACES
 };
 

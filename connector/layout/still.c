@@ -66,7 +66,7 @@ static cow_layout_still *make(cow_loc file, cow_still *still)
 static bool find_places(cow_layout_still *s)
 {
     static const char *const names[COW_PLACES] = {"datasets", "snapshots", "snapshot_rows", "index",
-                                                  "log",      "slots",     "hashes",        "raw",   "pools"};
+                                                  "log",      "slots",     "hashes",        "raw"};
 
     if (find_group(s, &s->place.group) &&
         cow_described_links(cow_still_source(s->still), s->place.group, true, COW_PLACES, names, s->place.at) > 0)
@@ -269,10 +269,40 @@ bool cow_layout_still_has(cow_loc file, cow_journal *journal)
     return has;
 }
 
-bool cow_layout_still_stand_in(const cow_layout_still *still, uint64_t *address)
+/* HDF5 takes the access properties of what is opened by its place from the call of the program that it is in. */
+static void *open_index(const cow_layout_still *still, cow_loc file, uint64_t *address)
 {
-    *address = still->place.at[still->journal == NULL ? COW_PLACE_INDEX : COW_PLACE_POOLS];
-    return *address != UINT64_MAX;
+    H5O_token_t token = {0};
+    cow_apart apart;
+    cow_loc object;
+    int status;
+
+    if ((*address = still->place.at[COW_PLACE_INDEX]) == UINT64_MAX || cow_native_apart(&apart) < 0)
+        return NULL;
+    cow_put64(token.__data, *address);
+    status = cow_native_open_token(file, &token, &object);
+    cow_native_together(&apart);
+    if (status < 0 || object.type == H5I_DATASET)
+        return status < 0 ? NULL : object.object;
+    cow_native_close(object);
+    return NULL;
+}
+
+void *cow_layout_stand_in(const cow_layout_still *still, cow_loc file, uint64_t *address)
+{
+    H5O_info2_t info;
+    void *pools;
+
+    if (still != NULL)
+        return open_index(still, file, address);
+    if ((pools = cow_native_dataset_open(file, COW_PATH_POOLS)) == NULL)
+        return NULL;
+    if (cow_native_info((cow_loc){pools, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) == 0) {
+        *address = cow_get64(info.token.__data);
+        return pools;
+    }
+    cow_native_dataset_close(pools);
+    return NULL;
 }
 
 bool cow_layout_still_raw(const cow_layout_still *still, uint32_t pool, cow_described *raw)

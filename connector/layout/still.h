@@ -38,9 +38,10 @@ cow_table *cow_layout_still_table(const cow_layout_still *still, cow_table_kind 
 /* How many rows the log has. false: not known, as where STILL is NULL. */
 bool cow_layout_still_log_rows(const cow_layout_still *still, uint64_t *rows);
 
-/* A dataset of the history that can be opened instead of another one: `index`, and where the file is written, so that rows of `index` are bytes as
- * long as HDF5 has not read its header, `pools`. false: not known. */
-bool cow_layout_still_stand_in(const cow_layout_still *still, uint64_t *address);
+/* A dataset of the history that can be open instead of one of the program's, and where it is; the caller closes it. In a file that is only read, of
+ * which STILL is: `index`. STILL NULL: `pools`, since rows of `index` are bytes as long as HDF5 has not read its header; and as tables are opened, without
+ * a chunk cache, which all handles on it share: a commit writes out none. NULL: the error, or there is none. */
+void *cow_layout_stand_in(const cow_layout_still *still, cow_loc file, uint64_t *address);
 
 /* What raw/<pool> is; false: open it. */
 bool cow_layout_still_raw(const cow_layout_still *still, uint32_t pool, cow_described *raw);

@@ -44,29 +44,52 @@ bool cow_type_predefined(hid_t type)
     return false;
 }
 
+/* What a header says of a type of HDF5's own. */
+typedef struct own_message {
+    size_t size;
+    unsigned char bytes[64]; /* as H5Tencode writes it: two bytes before the message */
+} own_message;
+
+/* Of the type at I among OWN_TYPES. NULL: HDF5 does not tell. */
+static const own_message *message_of(size_t i)
+{
+    static own_message known[STORED];
+    const hid_t own[] = {OWN_TYPES};
+    size_t all = 0;
+
+    if (known[i].size == 0) {
+        if (H5Tencode(own[i], NULL, &all) < 0 || all < 3 || all > sizeof known[i].bytes ||
+            H5Tencode(own[i], known[i].bytes, &all) < 0)
+            return NULL;
+        known[i].size = all - 2;
+    }
+    return &known[i];
+}
+
 hid_t cow_type_of_message(const unsigned char *message, size_t size)
 {
-    static struct {
-        size_t size;
-        unsigned char bytes[64]; /* as H5Tencode writes it: two bytes before the message */
-    } known[STORED];
     const hid_t own[] = {OWN_TYPES};
+    const own_message *m;
 
-    for (size_t i = 0; size > 0 && i < STORED; i++) {
-        if (known[i].size == 0) {
-            size_t all = 0;
-
-            if (H5Tencode(own[i], NULL, &all) < 0 || all < 3 || all > sizeof known[i].bytes ||
-                H5Tencode(own[i], known[i].bytes, &all) < 0)
-                return 0;
-            known[i].size = all - 2;
-        }
+    for (size_t i = 0; size > 0 && i < STORED && (m = message_of(i)) != NULL; i++)
         /* whatever the version of the message, in the upper half of the first byte */
-        if (size == known[i].size && (message[0] & 15) == (known[i].bytes[2] & 15) &&
-            memcmp(message + 1, known[i].bytes + 3, size - 1) == 0)
+        if (size == m->size && (message[0] & 15) == (m->bytes[2] & 15) && memcmp(message + 1, m->bytes + 3, size - 1) == 0)
             return own[i];
-    }
     return 0;
+}
+
+size_t cow_type_message(hid_t type, unsigned char *message, size_t room)
+{
+    const hid_t own[] = {OWN_TYPES};
+    const own_message *m = NULL;
+
+    for (size_t i = 0; m == NULL && i < STORED; i++)
+        if (own[i] == type && (m = message_of(i)) == NULL)
+            return 0;
+    if (m == NULL || m->size > room)
+        return 0;
+    memcpy(message, m->bytes + 2, m->size);
+    return m->size;
 }
 
 static hid_t own_type(hid_t type)

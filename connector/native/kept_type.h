@@ -16,6 +16,8 @@ bool cow_type_predefined(hid_t type);
 
 /* Such a number, little- or big-endian, from the message of an object header. 0: it is none. */
 hid_t cow_type_of_message(const unsigned char *message, size_t size);
+/* And back, for TYPE that is the id of one: the bytes of MESSAGE, of which there may be ROOM. 0: it is none, or HDF5 does not tell. */
+size_t cow_type_message(hid_t type, unsigned char *message, size_t room);
 
 /* TYPE is only read; a named one is kept as one without a name. NULL: the error. */
 cow_kept_type *cow_kept_type_new(hid_t type);

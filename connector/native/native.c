@@ -1483,7 +1483,8 @@ hid_t cow_native_usual_dcpl(bool times)
 {
     hid_t *list = &usual_list[times];
 
-    if (*list < 0 && ((*list = H5Pcreate(H5P_DATASET_CREATE)) < 0 || H5Pset_obj_track_times(*list, times) < 0)) {
+    if (*list < 0 && ((*list = H5Pcreate(H5P_DATASET_CREATE)) < 0 || H5Pset_obj_track_times(*list, times) < 0 ||
+                      H5Pset_alloc_time(*list, H5D_ALLOC_TIME_INCR) < 0)) {
         cow_error_native("cannot describe a dataset");
         cow_close(*list);
         return *list = H5I_INVALID_HID;

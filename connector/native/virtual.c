@@ -8,6 +8,7 @@
 #include "journal/driver.h"
 #include "journal/fence.h"
 #include "native/header.h"
+#include "native/kept_type.h"
 
 #include <H5VLconnector_passthru.h>
 
@@ -70,7 +71,7 @@ void cow_box_list_free(cow_box_list *boxes)
 /* ---- what all have in common ---- */
 
 /* The message of a type that HDF5 keeps as it is in each version of its format. */
-static bool encode_type(cow_virtual *v)
+static bool encode_other(cow_virtual *v)
 {
     uint8_t bytes[2 + TYPE_MOST];
     size_t size = sizeof bytes;
@@ -84,13 +85,24 @@ static bool encode_type(cow_virtual *v)
         return false;
     v->type_size = size - 2;
     memcpy(v->type, bytes + 2, v->type_size);
-    v->element = H5Tget_size(v->type_id);
     return true;
+}
+
+static bool encode_type(cow_virtual *v)
+{
+    v->type_size = cow_type_message(v->type_id, v->type, sizeof v->type);
+    v->element = H5Tget_size(v->type_id);
+    return v->type_size == 0 ? encode_other(v) : v->type[0] >> 4 == 1;
+}
+
+static bool is_known(cow_virtual *v)
+{
+    return v->bytes.base == 0 && !v->bytes.shares && cow_journal_driver_linear(v->bytes.fileno) && encode_type(v);
 }
 
 cow_virtual *cow_virtual_open(void *file, const cow_native_bytes *bytes, H5F_libver_t low, hid_t type, bool heap)
 {
-    cow_virtual *v = heap ? NULL : calloc(1, sizeof *v);
+    cow_virtual *v = heap || bytes == NULL ? NULL : calloc(1, sizeof *v);
     bool known;
 
     if (v == NULL)
@@ -98,12 +110,10 @@ cow_virtual *cow_virtual_open(void *file, const cow_native_bytes *bytes, H5F_lib
     v->file = file;
     v->low = low;
     v->type_id = type;
-    if (bytes != NULL)
-        v->bytes = *bytes;
+    v->bytes = *bytes;
     H5E_BEGIN_TRY
     {
-        known = (bytes != NULL || cow_native_file_bytes(file, &v->bytes)) && v->bytes.base == 0 && !v->bytes.shares &&
-                cow_journal_driver_linear(v->bytes.fileno) && encode_type(v);
+        known = is_known(v);
     }
     H5E_END_TRY
     if (known)
@@ -424,25 +434,41 @@ static int put_group(const cow_virtual *v, const made *list, size_t count, uint6
     return put_header(v, start, encode_start(start, (size_t)(p - messages), false), messages, p, address);
 }
 
-/* The group has no link itself, so it goes when HDF5 does not count one any more. */
-static int move_links(const cow_virtual *v, const made *list, size_t count, cow_loc to)
+/* A group of them that has no link itself, so it goes when HDF5 does not count one any more. */
+static int open_group(const cow_virtual *v, const made *list, size_t count, cow_loc *group)
 {
     H5O_token_t token = {0};
     uint64_t address;
-    cow_loc group;
-    int status;
 
     if (put_group(v, list, count, &address) < 0)
         return -1;
     cow_put64(token.__data, address);
-    if (cow_native_open_token((cow_loc){v->file, H5I_FILE}, &token, &group) < 0)
+    if (cow_native_open_token((cow_loc){v->file, H5I_FILE}, &token, group) < 0)
         return -1;
-    status = group.type == H5I_GROUP ? 0 : cow_error(COW_CORRUPT, "the group that views are linked from is none");
+    if (group->type == H5I_GROUP)
+        return 0;
+    cow_native_close(*group);
+    return cow_error(COW_CORRUPT, "the group that virtual datasets are linked from is none");
+}
+
+/* DROP: with it goes what it still leads to. Else it stays, without any use: HDF5 would have to read what it could not. */
+static int close_group(cow_loc group, bool drop)
+{
+    const int status = drop ? cow_native_change_references(group, -1) : 0;
+
+    return cow_native_close(group) < 0 ? -1 : status;
+}
+
+static int move_links(const cow_virtual *v, const made *list, size_t count, cow_loc to)
+{
+    cow_loc group;
+    int status = 0;
+
+    if (open_group(v, list, count, &group) < 0)
+        return -1;
     for (size_t i = 0; status == 0 && i < count; i++)
         status = cow_native_link_move(group, list[i].name, to, list[i].name);
-    if (status == 0)
-        status = cow_native_change_references(group, -1);
-    return cow_native_close(group) < 0 ? -1 : status;
+    return close_group(group, status == 0) < 0 ? -1 : status;
 }
 
 int cow_virtual_link(cow_virtual *virtual, cow_loc group)
@@ -454,4 +480,28 @@ int cow_virtual_link(cow_virtual *virtual, cow_loc group)
     }
     virtual->count = 0;
     return 0;
+}
+
+int cow_virtual_link_to(cow_virtual *virtual, void *at, const H5VL_loc_params_t *loc, const char *to, hid_t lcpl,
+                        uint64_t *address)
+{
+    const made *one = virtual->made;
+    const H5VL_loc_params_t source = cow_by_name(H5I_GROUP, one->name), target = cow_by_name(loc->obj_type, to);
+    const size_t before = cow_errors_count();
+    const unsigned long failures = cow_journal_driver_file_failures(virtual->bytes.fileno);
+    cow_loc group;
+    bool moved;
+
+    if (open_group(virtual, one, 1, &group) < 0)
+        return 0;
+    H5E_BEGIN_TRY
+    {
+        moved = H5VLlink_move(group.object, &source, at, &target, cow_native_id(), lcpl, H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) >= 0;
+    }
+    H5E_END_TRY
+    if (!moved)
+        cow_errors_drop(before);
+    *address = one->address;
+    virtual->count = 0;
+    return close_group(group, cow_journal_driver_file_failures(virtual->bytes.fileno) == failures) < 0 ? -1 : moved;
 }

@@ -55,7 +55,7 @@ void *cow_vol_attribute_create(void *object, const H5VL_loc_params_t *loc, const
         made = wrap(o, native, &target);
 done:
     if (made == NULL)
-        cow_creation_failed(&target, native, &made);
+        cow_creation_failed(&target, native != NULL, &made);
     cow_target_done(&target);
     cow_where_done(&where);
     return cow_leave_pointer(made);

@@ -50,31 +50,44 @@ void *cow_vol_dataset_create(void *object, const H5VL_loc_params_t *loc, const c
     cow_target target = {0};
     cow_dataset *dataset = NULL;
     cow_file *file;
+    cow_creation wanted;
+    char *path = NULL;
     void *native = NULL;
-    int wanted = 0;
+    const size_t given = cow_vol_groups_given();
+    int versioned = 0;
     bool no_pool = false;
 
     look_for_prefix(dapl);
     if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) < 0 || cow_target_new(o, &where, &target) < 0)
         goto done;
     file = target.home == NULL ? NULL : target.home->file;
-    if (file != NULL && cow_file_writable(file) && (wanted = cow_dataset_wanted(file, type, space, dcpl)) < 0)
+    if (file != NULL && cow_file_writable(file) && (versioned = cow_dataset_wanted(file, type, space, dcpl)) < 0)
         goto done;
-    wanted = wanted && (H5Pget_layout(dcpl) != H5D_CHUNKED || cow_dapl_fits(dapl, space));
-    if (wanted)
-        dataset = cow_dataset_create(file, where.native, &where.loc, where.name, lcpl, type, space, dcpl, dapl, &native,
-                                     &no_pool);
+    versioned = versioned && (H5Pget_layout(dcpl) != H5D_CHUNKED || cow_dapl_fits(dapl, space));
+    if (versioned) {
+        if (dapl == H5P_DATASET_ACCESS_DEFAULT && cow_vol_groups_given() == given) /* no function of the program said where */
+            path = cow_unopened_path(o, &where.loc, where.name, &target);
+        wanted = (cow_creation){where.native, &where.loc, where.name, lcpl, type, space, dcpl, dapl, path};
+        dataset = cow_dataset_create(file, &wanted, &native, &no_pool);
+    }
     if (no_pool)
         cow_error_clear(); /* HDF5 is to say what it says without a history, and to leave what it leaves then */
-    if (!wanted || no_pool)
+    if (!versioned || no_pool)
         native = H5VLdataset_create(where.native, &where.loc, cow_native_id(), where.name, lcpl, type, space, dcpl,
                                     dapl, dxpl, req);
 done:
-    made = cow_creation_end(o, &where, &target, native, H5I_DATASET, name);
-    if (dataset != NULL)
-        cow_dataset_release(dataset); /* the wrapper has a reference of its own */
+    if (dataset != NULL && native == NULL) {
+        if ((made = cow_unopened_made(o, &where, dataset, path)) == NULL)
+            cow_dataset_release(dataset);
+        made = cow_creation_noted(&where, &target, made, true, name);
+    } else {
+        made = cow_creation_end(o, &where, &target, native, H5I_DATASET, name);
+        if (dataset != NULL)
+            cow_dataset_release(dataset); /* the wrapper has a reference of its own */
+    }
     if (made != NULL && dataset != NULL && cow_dapl_keep(made, dapl) < 0)
         cow_error_clear(); /* it was checked before */
+    free(path);
     return cow_leave_pointer(made);
 }
 

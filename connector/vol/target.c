@@ -339,11 +339,11 @@ done:
     return status;
 }
 
-void cow_creation_failed(const cow_target *target, const void *native, cow_object **made)
+void cow_creation_failed(const cow_target *target, bool there, cow_object **made)
 {
     cow_error_held *held;
 
-    if (native == NULL)
+    if (!there)
         return;
     if (target->home != NULL && target->home->file != NULL)
         cow_changed_half(target->home->file);
@@ -354,23 +354,26 @@ void cow_creation_failed(const cow_target *target, const void *native, cow_objec
     cow_error_put_back(held);
 }
 
-cow_object *cow_creation_end(cow_object *near, cow_where *where, cow_target *target, void *native, H5I_type_t type,
-                             const char *name)
+cow_object *cow_creation_noted(cow_where *where, cow_target *target, cow_object *made, bool there, const char *name)
 {
-    cow_object *made = NULL;
-    bool done = false;
-
-    if (native != NULL && (made = cow_object_wrap(near, native, type, name == NULL)) != NULL) {
-        made->unlinked = name == NULL;
-        if (made->unlinked && type == H5I_GROUP && target->home != NULL && target->home->file != NULL)
-            cow_changed_group_unlinked(target->home->file);
-        done = cow_object_made(made) == 0 && (name == NULL || cow_target_member_changed(target, where->name) == 0);
-    }
-    if (!done)
-        cow_creation_failed(target, native, &made);
+    if (made == NULL || cow_object_made(made) < 0 || (name != NULL && cow_target_member_changed(target, where->name) < 0))
+        cow_creation_failed(target, there, &made);
     cow_target_done(target);
     cow_where_done(where);
     return made;
+}
+
+cow_object *cow_creation_end(cow_object *near, cow_where *where, cow_target *target, void *native, H5I_type_t type,
+                             const char *name)
+{
+    cow_object *made = native == NULL ? NULL : cow_object_wrap(near, native, type, name == NULL);
+
+    if (made != NULL) {
+        made->unlinked = name == NULL;
+        if (made->unlinked && type == H5I_GROUP && target->home != NULL && target->home->file != NULL)
+            cow_changed_group_unlinked(target->home->file);
+    }
+    return cow_creation_noted(where, target, made, native != NULL, name);
 }
 
 int cow_object_made(cow_object *object)

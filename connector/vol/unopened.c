@@ -78,20 +78,86 @@ void cow_unopened_met(cow_home *home, bool dataset)
         home->others = dataset ? 0 : home->others + 1;
 }
 
+/* The wrapper of DATASET, which is called PATH and has TOKEN: it takes both where it is not NULL. What stands in for it is opened from WHERE. */
+static cow_object *stand_for(const cow_where *where, cow_home *home, cow_dataset *dataset, char *path, const H5O_token_t *token)
+{
+    H5O_token_t other;
+    cow_object *object;
+    cow_loc stand_in;
+
+    if (!cow_file_stand_in(home->file, &other) ||
+        cow_native_open_token((cow_loc){where->native, where->loc.obj_type}, &other, &stand_in) < 0)
+        return NULL;
+    if (stand_in.type != H5I_DATASET ||
+        (object = cow_object_new(cow_home_reference(home), stand_in.object, H5I_DATASET)) == NULL) {
+        cow_object_close_native(stand_in.object, stand_in.type);
+        return NULL;
+    }
+    object->unopened = path;
+    object->token = *token;
+    object->has_token = true;
+    object->dataset = dataset;
+    object->classified = true;
+    return object;
+}
+
+static bool possible(const cow_object *near)
+{
+    const cow_home *home = near->home;
+
+    return home != NULL && home->file != NULL && home->version == NULL && !home->led && !near->unnamed && !near->detached &&
+           !near->unlinked && !cow_home_mounts(home) && !home->swmr_write;
+}
+
+/* And none that gives attributes to each dataset that it creates, which HDF5 has to open for that. */
+static bool stays_unopened(cow_home *home)
+{
+    return home->opened_soon < OTHERS || ++home->opened_soon % (2 * OTHERS) == 0;
+}
+
+char *cow_unopened_path(const cow_object *near, const H5VL_loc_params_t *loc, const char *name, const cow_target *target)
+{
+    char *path = NULL;
+    H5O_token_t stand_in;
+    if (name != NULL && loc->type == H5VL_OBJECT_BY_SELF && possible(near) && target->home == near->home && target->known &&
+        target->missing == NULL && stays_unopened(near->home) && cow_file_stand_in(near->home->file, &stand_in) &&
+        (path = absolute(near, name)) != NULL && !is_plain(path)) {
+        free(path);
+        path = NULL;
+    }
+    return path;
+}
+
+cow_object *cow_unopened_made(const cow_object *near, const cow_where *where, cow_dataset *dataset, const char *path)
+{
+    const H5O_token_t token = cow_dataset_token(dataset);
+    char *own = strdup(path);
+    cow_object *made;
+
+    if (own == NULL) {
+        cow_error(COW_MEMORY, "no memory for the name '%s'", path);
+        return NULL;
+    }
+    if ((made = stand_for(where, near->home, dataset, own, &token)) == NULL)
+        free(own);
+    else
+        made->created = true;
+    return made;
+}
+
 cow_object *cow_unopened_new(const cow_object *near, const cow_where *where, const H5VL_loc_params_t *loc)
 {
     cow_home *home = near->home;
     const char *name = loc->loc_data.loc_by_name.name;
-    cow_loc stand_in;
     H5O_info2_t info;
-    H5O_token_t token;
+    H5O_token_t stand_in;
     cow_object *object;
     cow_dataset *dataset;
     char *path;
     size_t given = cow_vol_groups_given();
 
-    if (home == NULL || home->file == NULL || home->version != NULL || home->led || near->unnamed || near->detached || near->unlinked ||
-        loc->type != H5VL_OBJECT_BY_NAME || !cow_file_unopened(home->file, &token) || cow_home_mounts(home) || home->swmr_write)
+    if (loc->type != H5VL_OBJECT_BY_NAME || !possible(near) || !cow_file_unopened(home->file) ||
+        !cow_file_stand_in(home->file, &stand_in))
         return NULL;
     if (!usual_links(loc->loc_data.loc_by_name.lapl_id))
         return NULL;
@@ -108,24 +174,10 @@ cow_object *cow_unopened_new(const cow_object *near, const cow_where *where, con
         free(path);
         goto not_so;
     }
-    if (cow_native_open_token((cow_loc){where->native, where->loc.obj_type}, &token, &stand_in) < 0) {
-        cow_dataset_release(dataset);
-        free(path);
-        goto not_so;
-    }
-    if (stand_in.type != H5I_DATASET ||
-        (object = cow_object_new(cow_home_reference(home), stand_in.object, H5I_DATASET)) == NULL) {
-        cow_object_close_native(stand_in.object, stand_in.type);
-        cow_dataset_release(dataset);
-        free(path);
-        goto not_so;
-    }
-    object->unopened = path;
-    object->token = info.token;
-    object->has_token = true;
-    object->dataset = dataset;
-    object->classified = true;
-    return object;
+    if ((object = stand_for(where, home, dataset, path, &info.token)) != NULL)
+        return object;
+    cow_dataset_release(dataset);
+    free(path);
 not_so:
     cow_error_clear();
     return NULL;
@@ -149,6 +201,8 @@ void *cow_unopened_open(cow_object *object)
         return NULL;
     }
     free(path);
+    object->home->opened_soon += object->created;
+    object->created = false;
     cow_object_close_native(object->handle, H5I_DATASET);
     object->handle = real;
     if (object->dataset != NULL)

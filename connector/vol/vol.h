@@ -101,6 +101,7 @@ struct cow_home {
     hsize_t hidden_at[2][3];     /* where the reserved group was last met: [index type][order], see hide.c */
     struct cow_object *datasets; /* open ones */
     unsigned others;             /* objects opened by name since the last dataset: cow_unopened_likely */
+    unsigned opened_soon;        /* datasets that HDF5 had to open after they were created, since the last one that it had not: cow_unopened_path */
     bool led;                    /* links of the program's own, or external ones, lead from here to here */
     struct cow_sorted *sorted;   /* sorted.c */
     cow_home **mounted;
@@ -173,12 +174,14 @@ void *cow_reading_for(const void *native_file); /* or NULL */
 
 typedef struct cow_source_file cow_source_file;
 typedef struct cow_where cow_where; /* where an object is, to HDF5 */
+typedef struct cow_target cow_target;
 
 /* More than 20 fields: HDF5 has one kind of handle, for files, groups, datasets and attributes alike. */
 typedef struct cow_object {
     uint64_t magic; /* first: a few native pointers come back from HDF5 unwrapped, see cow_object_native */
     void *handle;   /* the native object, or its stand-in: cow_object_opened */
     char *unopened; /* NULL: it is open; else what it is called: unopened.c */
+    bool created;   /* `unopened` since it was created */
     H5I_type_t type;
     cow_home *home;       /* NULL: passed through */
     cow_dataset *dataset; /* of a versioned dataset, once asked for */
@@ -216,6 +219,10 @@ int cow_object_free(cow_object *object);
 void *cow_object_native(const void *object);
 /* unopened.c. A dataset by name, where it need not be opened yet: LOC is where it is from WHERE. NULL: open it; no error. */
 cow_object *cow_unopened_new(const cow_object *near, const cow_where *where, const H5VL_loc_params_t *loc);
+/* A dataset is created that TARGET gets a link NAME to, from NEAR on: what it is called; free() it. NULL: HDF5 is to have it open. */
+char *cow_unopened_path(const cow_object *near, const H5VL_loc_params_t *loc, const char *name, const cow_target *target);
+/* The wrapper of DATASET, which was made so, and is called PATH: it takes over one reference. NULL: the error. */
+cow_object *cow_unopened_made(const cow_object *near, const cow_where *where, cow_dataset *dataset, const char *path);
 /* Is the next object that is opened by name likely to be a dataset? And it was one, or not. */
 bool cow_unopened_likely(cow_home *home);
 bool cow_is_dapl(hid_t lapl);
@@ -378,7 +385,7 @@ int cow_show_stat(const cow_home *home, H5G_stat_t *stat);
 /* ---- permission and report: target.c ---- */
 
 /* What a modification is about. `home` is referenced. */
-typedef struct cow_target {
+struct cow_target {
     cow_home *home;
     bool known; /* token is valid */
     H5O_token_t token;
@@ -388,7 +395,7 @@ typedef struct cow_target {
     char *missing;
     void *native;
     H5I_type_t type;
-} cow_target;
+};
 
 /* The object at WHERE (its loc.obj_type and type decide); and the group that holds the link NAME, or the deepest group on
  * the way that exists. -1: it may not be written. An object that cannot be found is no error here: native HDF5 will say
@@ -407,12 +414,14 @@ int cow_target_changed(const cow_target *target, cow_change change);
 int cow_target_member_changed(cow_target *target, const char *name);
 /* A new object, just created and wrapped. */
 int cow_object_made(cow_object *object);
-/* Making NATIVE (NULL: not even that) succeeded, and what follows did not: *MADE, if any, is closed. The error stays. */
-void cow_creation_failed(const cow_target *target, const void *native, cow_object **made);
+/* Making an object succeeded (THERE; else not even that), and what follows did not: *MADE, if any, is closed. The error stays. */
+void cow_creation_failed(const cow_target *target, bool there, cow_object **made);
 /* The end of a callback that creates an object: NATIVE (NULL: that failed) is wrapped and noted as new, with its link
  * where it has a NAME; done with WHERE and TARGET. The wrapper; NULL: it failed, here or before. */
 cow_object *cow_creation_end(cow_object *near, cow_where *where, cow_target *target, void *native, H5I_type_t type,
                              const char *name);
+/* The same of what is wrapped already: MADE, NULL where that failed. THERE: it was made. */
+cow_object *cow_creation_noted(cow_where *where, cow_target *target, cow_object *made, bool there, const char *name);
 /* May anything in this home be changed? */
 int cow_home_may_write(cow_home *home, const char *what, const char *path);
 /* H5VL_OBJECT_GET_INFO without any trace on the error stack. 1, 0: nothing is there, -1: the disk fails. */

@@ -601,6 +601,8 @@ static cow_home *leave(cow_object *object)
     object->classified = false;
     if (object->type == H5I_FILE && home != NULL)
         home->files--;
+    if (object->created && home != NULL)
+        home->opened_soon = 0;
     if (object->type == H5I_DATASET && home != NULL) {
         if (object->next_dataset != NULL)
             object->next_dataset->previous_dataset = object->previous_dataset;

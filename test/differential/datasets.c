@@ -204,6 +204,30 @@ static hid_t random_dcpl(hid_t type, int rank, const hsize_t dims[], const hsize
     return dcpl;
 }
 
+/* One of HDF5's own types: with properties that nobody set, h5cow does not have HDF5 open such a dataset when it is created. */
+static hid_t usual_type(void)
+{
+    const hid_t types[] = {H5T_STD_I32LE, H5T_IEEE_F64LE, H5T_STD_U8LE, H5T_STD_I64BE, H5T_NATIVE_SHORT, H5T_IEEE_F32BE};
+
+    return H5Tcopy(types[below(sizeof types / sizeof *types)]);
+}
+
+static hid_t usual_dcpl(int rank, const hsize_t dims[], const hsize_t max[], char *text, size_t size)
+{
+    hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE);
+    hsize_t chunk[4];
+    bool fixed = true;
+
+    for (int i = 0; i < rank; i++) {
+        fixed = fixed && max[i] == dims[i];
+        chunk[i] = 1 + below(dims[i] > 1 ? dims[i] : 1);
+    }
+    if (rank && (!fixed || chance(50)))
+        H5Pset_chunk(dcpl, rank, chunk);
+    snprintf(text, size, "usual%s", H5Pget_layout(dcpl) == H5D_CHUNKED ? " chunked" : "");
+    return dcpl;
+}
+
 bool op_dataset(void)
 {
     SIDES;
@@ -212,19 +236,22 @@ bool op_dataset(void)
     int rank;
     pair set, named = {{H5I_INVALID_HID, H5I_INVALID_HID}};
     hid_t types[2], space = random_space(shape, sizeof shape, &rank, dims, max);
-    const char *committed = chance(10) ? some(AT_TYPE) : NULL;
+    const bool usual = chance(45);
+    const char *committed = !usual && chance(10) ? some(AT_TYPE) : NULL;
     types[0] = types[1] = H5I_INVALID_HID;
     if (committed && OPEN("H5Topen", named, H5Topen2(w.file.id[s], committed, H5P_DEFAULT))) {
         types[0] = named.id[0];
         types[1] = named.id[1];
         snprintf(type_text, sizeof type_text, "committed %s", committed);
     } else {
-        types[0] = types[1] = random_type(2, chance(40));
+        types[0] = types[1] = usual ? usual_type() : random_type(2, chance(40));
         snprintf(type_text, sizeof type_text, "class %d size %zu", (int)H5Tget_class(types[0]), H5Tget_size(types[0]));
         committed = NULL;
     }
-    hid_t dcpl = random_dcpl(types[0], rank, dims, max, properties, sizeof properties), lcpl = link_plist();
-    bool anonymous = chance(5);
+    hid_t dcpl = usual ? usual_dcpl(rank, dims, max, properties, sizeof properties)
+                       : random_dcpl(types[0], rank, dims, max, properties, sizeof properties),
+          lcpl = link_plist();
+    bool anonymous = !usual && chance(5);
     new_path(path, "d");
     note("H5Dcreate%s %s: %s %s %s", anonymous ? "_anon+H5Olink" : "", path, type_text, shape, properties);
     w.modified = true;
@@ -236,7 +263,8 @@ bool op_dataset(void)
             write_dataset(set, true);
         if (anonymous) /* may be refused: then the dataset goes when it is closed */
             BOTH("H5Olink", H5Olink(set.id[s], w.file.id[s], path, lcpl, H5P_DEFAULT));
-        check_dataset(set, path);
+        if (!usual || chance(35)) /* which has HDF5 open it */
+            check_dataset(set, path);
         if (chance(60))
             keep_handle(set, path);
         else
