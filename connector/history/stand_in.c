@@ -1,5 +1,6 @@
-/* What stands in for datasets of the program's that HDF5 has not opened (vol/unopened.c). A handle of our own on it, open as long as the history is, makes each of the program's a copy of that: HDF5 opens a dataset that is
- * open already for 15,000 instructions, and takes 70,000 to read it from its header and to close it. */
+/* What stands in for datasets of the program's that HDF5 has not opened (vol/unopened.c). A handle of our own on it, open as long as the history is, makes each
+ * of the program's a copy of that: HDF5 opens a dataset that is open already for 15,000 instructions, and takes 70,000 to read it from its header and to close
+ * it. */
 #include "base/error.h"
 #include "history/internal.h"
 

@@ -4,6 +4,8 @@
  * would count the dataset. Nothing but that, and which file it is of, is ever asked of the stand-in: for all else cow_object_opened puts the
  * dataset in its place, also where HDF5 asks what is under an id (get_object) that a link of the program's own has led to.
  *
+ * One that the program creates is not opened either: the history writes its header, and has HDF5 move its link (cow_dataset_create).
+ *
  * Elements of such a dataset are written as well: they are the history's. But HDF5 does not know that it is open: so before links go or get other
  * names, all that are not open are opened (cow_homes_open_heads). */
 #include "vol/vol.h"
@@ -119,6 +121,7 @@ char *cow_unopened_path(const cow_object *near, const H5VL_loc_params_t *loc, co
 {
     char *path = NULL;
     H5O_token_t stand_in;
+
     if (name != NULL && loc->type == H5VL_OBJECT_BY_SELF && possible(near) && target->home == near->home && target->known &&
         target->missing == NULL && stays_unopened(near->home) && cow_file_stand_in(near->home->file, &stand_in) &&
         (path = absolute(near, name)) != NULL && !is_plain(path)) {
