@@ -167,7 +167,7 @@ int cow_file_join_reader(cow_loc object, unsigned long fileno, const cow_file *l
  * calls. */
 bool cow_file_keeps_closed(void);
 void cow_file_keep_no_closed(void);
-/* Where and how HDF5 keeps it on the disk. NULL: its bytes cannot be had. */
+/* Where and how HDF5 keeps it on the disk, but for `persists`, which is not told. NULL: its bytes cannot be had. */
 const cow_native_bytes *cow_file_bytes(cow_file *file);
 
 /* dataset.c */

@@ -201,8 +201,8 @@ void *cow_native_link_value(cow_loc group, const char *name, size_t *size);
 /* Bytes of one element of TYPE in FILE: variable-length parts and references have another size there than in memory. */
 int cow_native_element_size(void *file, hid_t type, size_t *bytes);
 
-/* The creation properties of a dataset of which nothing was set but whether it keeps TIMES. One list for all: the caller closes it, and does
- * not change it. */
+/* The creation properties of a virtual dataset of which nothing was set but whether it keeps TIMES, without its layout. One list for all: the caller closes
+ * it, and does not change it. */
 hid_t cow_native_usual_dcpl(bool times);
 void *cow_native_dataset_create(cow_loc at, const char *path, hid_t type, hid_t space, hid_t dcpl);
 void *cow_native_dataset_open(cow_loc at, const char *path);

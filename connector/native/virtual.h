@@ -40,8 +40,8 @@ int cow_virtual_put(cow_virtual *virtual, unsigned rank, const hsize_t extent[],
                     const char *name);
 /* All that were put get their links in GROUP, which must have a path. */
 int cow_virtual_link(cow_virtual *virtual, cow_loc group);
-/* The only one that was put gets the link TO from AT instead, as H5Dcreate makes it, in whose call this must be: HDF5 knows from there what LCPL says. *ADDRESS: where its header is. 1; 0: there is no such
- * link, perhaps with a recorded error; -1: perhaps there is, and nothing more is to be committed. */
+/* The only one that was put gets the link TO from AT instead, as H5Dcreate makes it, in whose call this must be: HDF5 knows from there what LCPL says.
+ * *ADDRESS: where its header is. 1; 0: there is no such link, perhaps with a recorded error; -1: perhaps there is, and nothing more is to be committed. */
 int cow_virtual_link_to(cow_virtual *virtual, void *at, const H5VL_loc_params_t *loc, const char *to, hid_t lcpl,
                         uint64_t *address);
 
