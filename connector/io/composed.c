@@ -19,6 +19,9 @@
 /* A piece is two mappings more, some 200 bytes, in each version's view of the chunk, as long as that is composed; so of N versions that each
  * change another piece the views take 100 N^2, and a new base, which ends that, as much as the chunk: small ones soon get one. */
 #define OWN_BYTES 64
+/* Many pieces share mappings, so the views of large chunks grow less: of 64 KiB, 2,000 versions of one value take 6 % less room with 48 pieces
+ * than with the 32 that OWN_BYTES would allow. */
+#define SHARED_CHUNK ((size_t)64 << 10)
 /* A pool of pieces takes some 10 KiB by itself, as much as a few small chunks: these are composed once their own pool has so much. */
 #define SMALL_CHUNK ((size_t)8 << 10)
 #define LEAST_POOL  ((uint64_t)64 << 10)
@@ -533,9 +536,11 @@ static bool fills(const cow_array *array, const cow_save *save, const cow_compos
  * fewer: of 32 KiB, 1,500 versions of three series take 7 % more room so, and 6 % less time. */
 static unsigned most_own(unsigned count, size_t bytes)
 {
-    const unsigned most = bytes < (64u << 10) ? count * 3 / 8 : count * 3 / 4;
+    const unsigned most = count * 3 / 8;
     unsigned few = most > 0;
 
+    if (bytes >= SHARED_CHUNK)
+        return count * 3 / 4;
     while (few < most && (size_t)(few + 1) * (few + 1) * OWN_BYTES <= bytes)
         few++;
     return few;
