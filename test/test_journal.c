@@ -48,21 +48,29 @@ static void test_recalled_is_what_the_file_has(void **state)
     (void)state;
     assert_non_null(shadow);
     assert_int_equal(cow_disk_open(&disk, &calls, path, O_RDWR | O_CREAT | O_TRUNC), 0);
-    cow_disk_remember(&disk, true);
     assert_int_equal(cow_disk_truncate(&disk, SIZE), 0);
+    cow_disk_remember(&disk, SIZE);
     for (int round = 0; round < 60000; round++) {
         uint64_t from = splitmix64(&seed) % (round % 4 == 0 ? SIZE : 40000);
         size_t n = 1 + (size_t)(splitmix64(&seed) % (round % 50 == 0 ? sizeof got : 300));
         unsigned kind = (unsigned)(splitmix64(&seed) % 1000);
 
         n = n < SIZE - from ? n : (size_t)(SIZE - from);
-        if (kind < 800) {
+        if (kind < 500) {
             assert_int_equal(cow_disk_recall(&disk, from, got, n), 0);
             assert_memory_equal(got, shadow + from, n);
+        } else if (kind < 520) {
+            assert_int_equal(cow_disk_read(&disk, from, got, n), 0);
+            assert_memory_equal(got, shadow + from, n);
+        } else if (kind < 522) { /* behind its back */
+            assert_int_equal(cow_disk_settle(&disk, from, n), 0);
+            assert_true(pread(disk.fd, got, n, (off_t)from) >= 0);
+            for (size_t i = 0; i < n; i++)
+                assert_true(got[i] == shadow[from + i] || from + i >= (uint64_t)lseek(disk.fd, 0, SEEK_END));
         } else if (kind < 990) {
             for (size_t i = 0; i < n; i++)
                 bytes[i] = (uint8_t)(round + (int)i);
-            assert_int_equal(cow_disk_write(&disk, from, bytes, n), 0);
+            assert_int_equal((kind < 940 ? cow_disk_put : cow_disk_write)(&disk, from, bytes, n), 0);
             memcpy(shadow + from, bytes, n);
         } else if (kind < 995) {
             assert_int_equal(cow_disk_truncate(&disk, from), 0);
@@ -75,18 +83,98 @@ static void test_recalled_is_what_the_file_has(void **state)
             memcpy(shadow + from, now, SIZE - from < sizeof now ? (size_t)(SIZE - from) : sizeof now);
         }
     }
+    assert_int_equal(cow_disk_settle(&disk, 0, UINT64_MAX), 0);
+    assert_true(cow_disk_written(&disk, 0) <= (uint64_t)lseek(disk.fd, 0, SEEK_END));
+    for (uint64_t from = 0; from < SIZE; from += 4096) {
+        memset(got, 0, 4096);
+        assert_true(pread(disk.fd, got, 4096, (off_t)from) >= 0);
+        assert_memory_equal(got, shadow + from, 4096);
+    }
     calls.pread = counted_pread;
     count_preads = 0;
     for (int i = 0; i < 1000; i++)
         assert_int_equal(cow_disk_recall(&disk, (uint64_t)(i % 40) * 100, got, 96), 0);
     assert_true(count_preads <= 1);
-    cow_disk_remember(&disk, false);
+    cow_disk_forked(&disk);
     assert_int_equal(cow_disk_recall(&disk, 0, got, 96), 0);
     assert_int_equal(cow_disk_recall(&disk, 0, got, 96), 0);
     assert_true(count_preads >= 2);
     cow_disk_close(&disk);
     unlink(path);
     free(shadow);
+}
+
+static unsigned count_pwrites, fail_pwrites;
+
+static ssize_t counted_pwrite(void *context, int fd, const void *bytes, size_t size, off_t offset)
+{
+    (void)context;
+    count_pwrites++;
+    if (fail_pwrites > 0) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return pwrite(fd, bytes, size, offset);
+}
+
+/* What is put waits, and goes in few calls; what cannot be written still waits, and is told of by whoever needs it; a child that was forked has what waited. */
+static void test_what_is_put_waits(void **state)
+{
+    enum { EACH = 100, COUNT = 1000 };
+    cow_disk_calls calls = cow_disk_system;
+    uint8_t bytes[EACH], got[EACH], all[EACH * COUNT];
+    cow_disk disk;
+    struct stat about;
+
+    (void)state;
+    calls.pwrite = counted_pwrite;
+    count_pwrites = 0;
+    assert_int_equal(cow_disk_open(&disk, &calls, path, O_RDWR | O_CREAT | O_TRUNC), 0);
+    cow_disk_remember(&disk, 0);
+    for (int i = 0; i < COUNT; i++) {
+        memset(bytes, i, sizeof bytes);
+        memset(all + i * EACH, i, EACH);
+        assert_int_equal(cow_disk_put(&disk, (uint64_t)i * EACH, bytes, sizeof bytes), 0);
+    }
+    assert_int_equal(count_pwrites, 0);
+    assert_int_equal(cow_disk_about(&disk, &about), 0);
+    assert_true(about.st_size == 0 && cow_disk_written(&disk, sizeof all) == 0);
+    fail_pwrites = 1;
+    assert_int_equal(cow_disk_settle(&disk, 0, UINT64_MAX), -1);
+    assert_non_null(strstr(cow_error_message(), "make room"));
+    cow_error_clear();
+    assert_int_equal(cow_disk_sync(&disk), -1);
+    cow_error_clear();
+    /* reading goes on, also where another page would have to go for it */
+    for (uint64_t far = 0; far < 400; far++)
+        assert_int_equal(cow_disk_recall(&disk, far * 4096, got, sizeof got), 0);
+    assert_true(!cow_error_pending());
+    assert_int_equal(cow_disk_recall(&disk, 500 * EACH, got, sizeof got), 0);
+    assert_memory_equal(got, all + 500 * EACH, sizeof got);
+    assert_int_equal(cow_disk_put(&disk, (uint64_t)128 * 4096, bytes, sizeof bytes), -1); /* there is no place */
+    cow_error_clear();
+    fail_pwrites = 0;
+    cow_disk_forked(&disk);
+    assert_int_equal(cow_disk_recall(&disk, 500 * EACH, got, sizeof got), 0);
+    assert_memory_equal(got, all + 500 * EACH, sizeof got);
+    assert_int_equal(cow_disk_read(&disk, 0, got, sizeof got), 0);
+    assert_memory_equal(got, all, sizeof got);
+    cow_disk_close(&disk);
+    assert_int_equal(stat(path, &about), 0);
+    assert_int_equal(about.st_size, 0);
+
+    count_pwrites = 0;
+    assert_int_equal(cow_disk_open(&disk, &calls, path, O_RDWR | O_CREAT | O_TRUNC), 0);
+    cow_disk_remember(&disk, 0);
+    for (int i = COUNT; i-- > 0;)
+        assert_int_equal(cow_disk_put(&disk, (uint64_t)i * EACH, all + i * EACH, EACH), 0);
+    assert_int_equal(cow_disk_settle(&disk, 0, UINT64_MAX), 0);
+    assert_true(count_pwrites <= 3);
+    assert_int_equal(pread(disk.fd, all + 0, sizeof all, 0), sizeof all);
+    for (int i = 0; i < COUNT; i++)
+        assert_true(all[i * EACH] == (uint8_t)i && all[i * EACH + EACH - 1] == (uint8_t)i);
+    cow_disk_close(&disk);
+    unlink(path);
 }
 
 /* ---- overlay ---- */
@@ -1971,6 +2059,34 @@ static void test_bytes_between_changes_stay(void **state)
     free(found);
 }
 
+/* Who is told that bytes are in place reads them from the file, past the pages. */
+static void test_bytes_in_place_are_in_the_file(void **state)
+{
+    uint8_t bytes[100], got[100] = {0};
+    const struct iovec part = {got, sizeof got};
+    cow_journal *journal;
+    uint64_t end;
+    hid_t file;
+
+    (void)state;
+    make(1);
+    file = open_writer();
+    journal = journal_of(file);
+    end = cow_journal_end(journal);
+    memset(bytes, 7, sizeof bytes);
+    assert_int_equal(cow_journal_write(journal, end, bytes, sizeof bytes), 0);
+    assert_true(cow_journal_in_place(journal, end, sizeof bytes));
+    assert_true(cow_journal_bring(journal, end, &part, 1));
+    assert_memory_equal(got, bytes, sizeof bytes);
+    cow_journal_abort(journal, "it was a test");
+    H5E_BEGIN_TRY
+    {
+        H5Fclose(file);
+    }
+    H5E_END_TRY
+    both_see(1);
+}
+
 /* Room for the record of a commit is there before its first byte is written. */
 static void test_full_disk_is_noticed_before_the_record_is_written(void **state)
 {
@@ -1987,6 +2103,7 @@ static void test_full_disk_is_noticed_before_the_record_is_written(void **state)
     file = H5Fopen(path, H5F_ACC_RDWR, fapl);
     assert_int_equal(state_write(file, 2), 0);
     assert_true(H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0);
+    cow_journal_in_place(journal_of(file), 0, UINT64_MAX); /* what waits is written, which is not of the record */
     writes = 0;
     assert_int_equal(cow_journal_commit(journal_of(file), false), -1);
     assert_int_equal(writes, 0);
@@ -2231,6 +2348,8 @@ int main(int argc, char **argv)
     state_without_plugins();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_recalled_is_what_the_file_has),
+        cmocka_unit_test(test_what_is_put_waits),
+        cmocka_unit_test(test_bytes_in_place_are_in_the_file),
         cmocka_unit_test(test_overlay_agrees_with_an_array),
         cmocka_unit_test(test_overlay_gives_runs_in_order),
         cmocka_unit_test(test_records_of_a_file_whose_start_moved),

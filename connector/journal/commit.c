@@ -194,7 +194,7 @@ int cow_journal_check_file(cow_journal *journal)
     if (journal->disk.calls->stat(journal->disk.calls->context, journal->name, &path) == 0 &&
         (path.st_dev != journal->device || path.st_ino != journal->inode))
         return cow_error(COW_IO, "%s: somebody put another file in the place of the one that is open", journal->name);
-    if ((uint64_t)about.st_size < journal->size)
+    if ((uint64_t)about.st_size < cow_disk_written(&journal->disk, journal->size))
         return cow_error(COW_IO, "%s: somebody cut the file while it was open", journal->name);
     journal->unchecked = 0;
     if (journal->slot.sequence == 0)
@@ -650,7 +650,8 @@ static int put_commit(cow_journal *journal, cow_journal_extent *extent, cow_over
     applying a = {0};
     cow_journal_extent_name name;
 
-    if (journal->pending_count > 0 && journal->trusted && renew_slot(journal) < 0)
+    if (cow_disk_settle(&journal->disk, 0, UINT64_MAX) < 0 ||
+        (journal->pending_count > 0 && journal->trusted && renew_slot(journal) < 0))
         goto early;
     if ((merged = cow_overlay_new()) == NULL || cow_overlay_merge(merged, journal->merged) < 0 ||
         cow_overlay_merge(merged, frames) < 0)

@@ -169,22 +169,8 @@ void cow_disk_close(cow_disk *disk)
         disk->calls->close(disk->calls->context,
                            disk->fd); /* all that matters was synced, and closing releases anyway */
     disk->fd = -1;
-    cow_disk_remember(disk, false);
-}
-
-void cow_disk_remember(cow_disk *disk, bool pages)
-{
-    if (pages == (disk->pages != NULL))
-        return;
     cow_pages_free(disk->pages);
-    disk->pages = pages ? cow_pages_new() : NULL;
-}
-
-/* SIZE bytes from ADDRESS change, whatever becomes of it. */
-static void changes(const cow_disk *disk, uint64_t address, uint64_t size)
-{
-    if (disk->pages != NULL)
-        cow_pages_forget(disk->pages, address, size);
+    disk->pages = NULL;
 }
 
 static int failed(const cow_disk *disk, const char *what)
@@ -195,7 +181,7 @@ static int failed(const cow_disk *disk, const char *what)
     return cow_error(COW_IO, "%s: %s: errno = %d, error message = '%s'", disk->name, what, errno, strerror(errno));
 }
 
-/* As many of SIZE bytes as the file has there. -1: errno says why. Also a cow_pages_reader, of a cow_disk. */
+/* As many of SIZE bytes as the file has there. -1: errno says why. */
 static ssize_t read_there(const void *context, uint64_t address, void *buffer, size_t size)
 {
     const cow_disk *disk = context;
@@ -217,6 +203,42 @@ static ssize_t read_there(const void *context, uint64_t address, void *buffer, s
     return (ssize_t)done;
 }
 
+/* All of them. -1: errno says why. */
+static int write_there(const void *context, uint64_t address, const void *buffer, size_t size)
+{
+    const cow_disk *disk = context;
+    const uint8_t *from = buffer;
+
+    while (size > 0) {
+        ssize_t n = disk->calls->pwrite(disk->calls->context, disk->fd, from, size < MAX_TRANSFER ? size : MAX_TRANSFER,
+                                        (off_t)address);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n == 0)
+            errno = ENOSPC; /* nothing written without a reason: do not go round for ever */
+        if (n <= 0)
+            return -1;
+        from += n;
+        address += (uint64_t)n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+void cow_disk_remember(cow_disk *disk, uint64_t size)
+{
+    static const cow_pages_file file = {read_there, write_there};
+
+    if (disk->pages == NULL)
+        disk->pages = cow_pages_new(&file, size);
+}
+
+void cow_disk_forked(cow_disk *disk)
+{
+    if (disk->pages != NULL)
+        cow_pages_freeze(disk->pages);
+}
+
 int cow_disk_read(const cow_disk *disk, uint64_t address, void *buffer, size_t size)
 {
     ssize_t there = read_there(disk, address, buffer, size);
@@ -225,12 +247,14 @@ int cow_disk_read(const cow_disk *disk, uint64_t address, void *buffer, size_t s
         return failed(disk, "cannot read");
     if ((size_t)there < size)
         memset((uint8_t *)buffer + there, 0, size - (size_t)there);
+    if (disk->pages != NULL)
+        cow_pages_overlay(disk->pages, address, buffer, size);
     return 0;
 }
 
 int cow_disk_recall(const cow_disk *disk, uint64_t address, void *buffer, size_t size)
 {
-    if (disk->pages != NULL && cow_pages_read(disk->pages, read_there, disk, address, buffer, size))
+    if (disk->pages != NULL && cow_pages_read(disk->pages, disk, address, buffer, size))
         return 0;
     return cow_disk_read(disk, address, buffer, size);
 }
@@ -254,31 +278,43 @@ bool cow_disk_read_parts(const cow_disk *disk, uint64_t address, const struct io
     return true;
 }
 
+int cow_disk_settle(const cow_disk *disk, uint64_t address, uint64_t size)
+{
+    return disk->pages == NULL || cow_pages_settle(disk->pages, disk, address, size) == 0 ? 0 : failed(disk, "cannot write");
+}
+
+uint64_t cow_disk_written(const cow_disk *disk, uint64_t size)
+{
+    return disk->pages == NULL ? size : cow_pages_end(disk->pages);
+}
+
 int cow_disk_write(const cow_disk *disk, uint64_t address, const void *buffer, size_t size)
 {
-    const uint8_t *from = buffer;
+    int status;
 
-    changes(disk, address, size);
-    while (size > 0) {
-        ssize_t n = disk->calls->pwrite(disk->calls->context, disk->fd, from, size < MAX_TRANSFER ? size : MAX_TRANSFER,
-                                        (off_t)address);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n == 0)
-            errno = ENOSPC; /* nothing written without a reason: do not go round for ever */
-        if (n <= 0)
-            return failed(disk, "cannot write");
-        from += n;
-        address += (uint64_t)n;
-        size -= (size_t)n;
-    }
-    return 0;
+    if (cow_disk_settle(disk, address, size) < 0)
+        return -1;
+    if (disk->pages != NULL)
+        cow_pages_forget(disk->pages, address, size); /* whatever becomes of it */
+    status = write_there(disk, address, buffer, size);
+    if (status == 0 && disk->pages != NULL)
+        cow_pages_reach(disk->pages, address + size);
+    return status < 0 ? failed(disk, "cannot write") : 0;
+}
+
+int cow_disk_put(const cow_disk *disk, uint64_t address, const void *buffer, size_t size)
+{
+    if (disk->pages == NULL || !cow_pages_take(disk->pages, size))
+        return cow_disk_write(disk, address, buffer, size);
+    return cow_pages_put(disk->pages, disk, address, buffer, size) < 0 ? failed(disk, "cannot write") : 0;
 }
 
 int cow_disk_sync(const cow_disk *disk)
 {
     int status;
 
+    if (cow_disk_settle(disk, 0, UINT64_MAX) < 0)
+        return -1;
     do
         status = disk->calls->fdatasync(disk->calls->context, disk->fd);
     while (status < 0 && errno == EINTR);
@@ -299,10 +335,13 @@ int cow_disk_truncate(const cow_disk *disk, uint64_t size)
 {
     int status;
 
-    changes(disk, size, UINT64_MAX);
+    if (disk->pages != NULL)
+        cow_pages_forget(disk->pages, size, UINT64_MAX);
     do
         status = disk->calls->ftruncate(disk->calls->context, disk->fd, (off_t)size);
     while (status < 0 && errno == EINTR);
+    if (status == 0 && disk->pages != NULL)
+        cow_pages_cut(disk->pages, size);
     return status < 0 ? failed(disk, "cannot change the size of the file") : 0;
 }
 
@@ -337,7 +376,12 @@ void cow_disk_hole(const cow_disk *disk, uint64_t address, uint64_t size)
 {
     if (disk->calls->hole == NULL)
         return;
-    changes(disk, address, size);
+    if (cow_disk_settle(disk, address, size) < 0) {
+        cow_error_clear();
+        return;
+    }
+    if (disk->pages != NULL)
+        cow_pages_forget(disk->pages, address, size);
     while (disk->calls->hole(disk->calls->context, disk->fd, (off_t)address, (off_t)size) < 0 && errno == EINTR)
         ;
 }

@@ -51,8 +51,10 @@ typedef struct cow_disk {
 /* -1: errno says why, nothing is recorded. O_CLOEXEC is added, and for reading O_NONBLOCK. */
 int cow_disk_open(cow_disk *disk, const cow_disk_calls *calls, const char *name, int flags);
 void cow_disk_close(cow_disk *disk);
-/* Remember what cow_disk_recall reads, or no longer: as long as nobody changes that but by this cow_disk. */
-void cow_disk_remember(cow_disk *disk, bool pages);
+/* From here on nobody changes what cow_disk_recall reads but by this cow_disk; the file has SIZE bytes. It is remembered, and what cow_disk_put writes waits. */
+void cow_disk_remember(cow_disk *disk, uint64_t size);
+/* This process is the child: the parent writes what waits, and goes on writing. */
+void cow_disk_forked(cow_disk *disk);
 
 /* SIZE bytes from ADDRESS; what lies beyond the end of the file is zeros. */
 int cow_disk_read(const cow_disk *disk, uint64_t address, void *buffer, size_t size);
@@ -62,6 +64,13 @@ int cow_disk_recall(const cow_disk *disk, uint64_t address, void *buffer, size_t
  * read, or the file ends before. */
 bool cow_disk_read_parts(const cow_disk *disk, uint64_t address, const struct iovec parts[], size_t n);
 int cow_disk_write(const cow_disk *disk, uint64_t address, const void *buffer, size_t size);
+/* The same of what no state of the file needs before the next cow_disk_settle or cow_disk_sync: it may wait until then, with others of the same pages, and is lost with
+ * the process. An error may be that of an earlier one. */
+int cow_disk_put(const cow_disk *disk, uint64_t address, const void *buffer, size_t size);
+/* None of SIZE bytes from ADDRESS waits any more. */
+int cow_disk_settle(const cow_disk *disk, uint64_t address, uint64_t size);
+/* Of SIZE bytes that the file has with what waits: how many it must have without. */
+uint64_t cow_disk_written(const cow_disk *disk, uint64_t size);
 int cow_disk_sync(const cow_disk *disk);
 /* The disk may begin with whole pages of what cow_disk_sync will wait for; pages that are written again before that it does
  * twice, and later. Tells nothing, not even an error: that is cow_disk_sync's. */

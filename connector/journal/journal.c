@@ -81,7 +81,7 @@ static const cow_disk_calls *default_calls(void)
 static void in_child(void)
 {
     for (cow_journal *journal = table.first; journal != NULL; journal = journal->next) {
-        cow_disk_remember(&journal->disk, false); /* the parent goes on writing */
+        cow_disk_forked(&journal->disk);
         if (journal->lock.fd >= 0 && journal->phase != COW_JOURNAL_READING)
             cow_disk_close(&journal->lock);
     }
@@ -395,7 +395,8 @@ static cow_journal *open_once(const char *name, cow_journal_mode mode, const cow
     if (journal->phase == COW_JOURNAL_PLAIN)
         cow_disk_close(&journal->lock); /* programs that have many files open run out of descriptors */
     /* what a pinned state has nobody changes; nobody else changes anything under the lock of writers */
-    cow_disk_remember(&journal->disk, journal->pinned || (cow_journal_writer(journal) && !options->borrowed));
+    if (journal->pinned || (cow_journal_writer(journal) && !options->borrowed))
+        cow_disk_remember(&journal->disk, journal->size);
     cow_journal_assert_state(journal);
     return journal;
 failed:
@@ -604,6 +605,10 @@ bool cow_journal_bring(const cow_journal *journal, uint64_t address, const struc
 
 bool cow_journal_in_place(const cow_journal *journal, uint64_t address, uint64_t size)
 {
+    if (cow_disk_settle(&journal->disk, address, size) < 0) {
+        cow_error_clear(); /* the commit says so */
+        return false;
+    }
     return journal->phase == COW_JOURNAL_PLAIN || journal->slot.sequence == 0 ||
            (!cow_overlay_touches(journal->merged, address, size) &&
             !cow_overlay_touches(journal->overlay, address, size));
@@ -677,7 +682,7 @@ static int write_direct(cow_journal *journal, uint64_t address, const uint8_t *b
     /* not into a file that is another program's by now */
     if (journal->phase != COW_JOURNAL_PLAIN && journal->unchecked >= CHECK_BYTES && cow_journal_check_file(journal) < 0)
         return -1;
-    if (cow_disk_write(&journal->disk, address, bytes, size) < 0)
+    if ((journal->phase == COW_JOURNAL_PLAIN ? cow_disk_write : cow_disk_put)(&journal->disk, address, bytes, size) < 0)
         return -1;
     journal->direct = true;
     if (size >= LARGE_WRITE) {
