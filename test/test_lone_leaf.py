@@ -69,10 +69,13 @@ with h5py.File(path, 'a') as f:
     if how == 'flushed':
         x[0] = -1
         f.flush()
-    if how == 'copied':
+    if how in ('copied', 'together'):
         f.copy('x', 'y')
     x.resize((700,))
     x[640:] = np.arange(640, 700)
+    if how == 'together':
+        f['y'].resize((800,))
+        f['y'][640:] = np.arange(640, 800)
     if how == 'restored':
         x[:5] = 7
 if how == 'copied':
@@ -82,7 +85,7 @@ if how == 'copied':
 """
 
 
-@pytest.mark.parametrize("how", ["plain", "flushed", "copied", "restored"])
+@pytest.mark.parametrize("how", ["plain", "flushed", "copied", "together", "restored"])
 def test_a_leaf_gets_its_view_when_the_tree_grows_above_it(tmp_path, how):
     path = tmp_path / "a.h5"
     run(GROWS, path, how)
@@ -93,6 +96,8 @@ def test_a_leaf_gets_its_view_when_the_tree_grows_above_it(tmp_path, how):
     if how == "restored":
         wanted[:5] = 7
     np.testing.assert_array_equal(shown(path, "2", "x"), wanted)
+    if how == "together":  # both show the leaf that they share
+        np.testing.assert_array_equal(shown(path, "2", "y"), np.arange(800))
     if how == "copied":
         wanted = np.concatenate([np.arange(640), np.zeros(1350, int), np.full(10, 5)])
         np.testing.assert_array_equal(shown(path, "3", "y"), wanted)

@@ -4,6 +4,7 @@
 #include "harness.h"
 #include "journaled.h"
 #include "library/library.h"
+#include "native/staged.h"
 #include "native/virtual.h"
 #include "random.h"
 
@@ -304,12 +305,12 @@ static hid_t make_group(hid_t file, const char *path)
     return group;
 }
 
-static void make_one(hid_t made, cow_virtual *virtual, hid_t type, size_t i, const shape *s)
+static void make_one(hid_t made, cow_virtual *virtual, hid_t type, size_t i, const shape *s, cow_staged *staged)
 {
     const hid_t dcpl = draw_settings(type);
     hid_t plist = H5Pcopy(dcpl), view = H5Screate_simple((int)s->rank, s->extent, s->maximum), dataset;
     const size_t mappings = s->rank > 4 ? 1 : 1 + below(BOXES);
-    char name[32];
+    char name[COW_STAGED_NAME];
 
     cow_virtual_begin(virtual);
     for (size_t m = 0; m < mappings; m++) {
@@ -334,7 +335,8 @@ static void make_one(hid_t made, cow_virtual *virtual, hid_t type, size_t i, con
     snprintf(name, sizeof name, "%zu", i);
     assert_true((dataset = H5Dcreate2(made, name, type, view, H5P_DEFAULT, plist, H5P_DEFAULT)) >= 0 &&
                 H5Dclose(dataset) >= 0);
-    assert_int_equal(cow_virtual_put(virtual, s->rank, s->extent, s->maximum, dcpl, name), 1);
+    strcpy(staged->name, name);
+    assert_int_equal(cow_virtual_put(virtual, s->rank, s->extent, s->maximum, dcpl, &staged->address), 1);
     assert_true(H5Sclose(view) >= 0 && H5Pclose(plist) >= 0 && H5Pclose(dcpl) >= 0);
 }
 
@@ -351,6 +353,9 @@ static void run_round(void)
     const hid_t type = draw_type(), fapl = journal_list();
     const H5F_libver_t lows[] = {H5F_LIBVER_V110, H5F_LIBVER_V112, H5F_LIBVER_V114}, low = lows[below(3)];
     shape shapes[MOST];
+    cow_staged staged[MOST];
+    size_t waiting = 0;
+    cow_native_bytes bytes;
     hid_t file, made, written;
     cow_virtual *virtual;
     cow_loc at;
@@ -361,16 +366,19 @@ static void run_round(void)
     written = make_group(file, "/written");
     at = (cow_loc){H5VLobject(written), H5I_GROUP};
     assert_non_null(virtual = open_in(file, low, type, false));
+    assert_true(cow_native_file_bytes(H5VLobject(file), &bytes));
     shapes[0] = draw_shape();
     make_source(file, type, shapes[0].rank, "/source");
     for (size_t i = 0; i < count; i++) {
         while (i > 0 && (shapes[i] = draw_shape()).rank != shapes[0].rank)
             ;
-        make_one(made, virtual, type, i, &shapes[i]);
-        if (below(8) == 0)
-            assert_int_equal(cow_virtual_link(virtual, at), 0);
+        make_one(made, virtual, type, i, &shapes[i], &staged[waiting++]);
+        if (below(8) == 0) {
+            assert_int_equal(cow_staged_link(H5VLobject(file), &bytes, staged, waiting, at), 0);
+            waiting = 0;
+        }
     }
-    assert_int_equal(cow_virtual_link(virtual, at), 0);
+    assert_int_equal(cow_staged_link(H5VLobject(file), &bytes, staged, waiting, at), 0);
     cow_virtual_close(virtual);
     assert_true(H5Gclose(made) >= 0 && H5Gclose(written) >= 0);
     for (size_t i = 0; i < count; i += 1 + below(3))
@@ -406,6 +414,7 @@ static void test_what_hdf5_makes(void **state)
     hid_t file, fcpl, string = H5Tcopy(H5T_C_S1), compound = H5Tcreate(H5T_COMPOUND, 8),
                       dcpl = H5Pcreate(H5P_DATASET_CREATE);
     const uint64_t zero = 0, one = 1;
+    uint64_t address;
     const hsize_t extent = 1;
     cow_box_list box = {.rank = 1};
     cow_virtual *virtual;
@@ -421,11 +430,11 @@ static void test_what_hdf5_makes(void **state)
     assert_null(open_in(file, H5F_LIBVER_V110, H5T_STD_I32LE, true));
     assert_non_null(virtual = open_in(file, H5F_LIBVER_V110, H5T_STD_I32LE, false));
     cow_virtual_begin(virtual);
-    assert_int_equal(cow_virtual_put(virtual, 1, &extent, NULL, dcpl, "none"), 0);
+    assert_int_equal(cow_virtual_put(virtual, 1, &extent, NULL, dcpl, &address), 0);
     assert_int_equal(cow_box_list_add(&box, &zero, &one), 0);
     assert_int_equal(cow_virtual_map(virtual, &box, "/source", NULL), 0);
     assert_true(H5Pset_attr_creation_order(dcpl, H5P_CRT_ORDER_TRACKED) >= 0);
-    assert_int_equal(cow_virtual_put(virtual, 1, &extent, NULL, dcpl, "ordered"), 0);
+    assert_int_equal(cow_virtual_put(virtual, 1, &extent, NULL, dcpl, &address), 0);
     cow_box_list_free(&box);
     cow_virtual_close(virtual);
     assert_true(H5Tclose(string) >= 0 && H5Tclose(compound) >= 0 && H5Pclose(dcpl) >= 0);
@@ -458,6 +467,7 @@ static void test_link_of_its_own(void **state)
     H5VL_loc_params_t loc = {.type = H5VL_OBJECT_BY_SELF, .obj_type = H5I_FILE};
     H5O_info2_t info;
     H5L_info2_t link;
+    cow_native_bytes bytes;
     uint64_t address;
     void *context = NULL;
 
@@ -466,14 +476,15 @@ static void test_link_of_its_own(void **state)
     remove(NAME);
     assert_true((file = H5Fcreate(NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
     group = make_group(file, "/g");
+    assert_true(cow_native_file_bytes(H5VLobject(file), &bytes));
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         cow_virtual *virtual = open_in(file, H5F_LIBVER_V110, H5T_STD_I32LE, false);
 
         assert_non_null(virtual);
         cow_virtual_begin(virtual);
         assert_int_equal(cow_virtual_map(virtual, NULL, "/source", NULL), 0);
-        assert_int_equal(cow_virtual_put(virtual, 2, extent, maximum, dcpl, "d"), 1);
-        assert_int_equal(cow_virtual_link_to(virtual, H5VLobject(file), &loc, ways[i].to, H5P_LINK_CREATE_DEFAULT, &address), ways[i].made);
+        assert_int_equal(cow_virtual_put(virtual, 2, extent, maximum, dcpl, &address), 1);
+        assert_int_equal(cow_staged_link_to(H5VLobject(file), &bytes, address, H5VLobject(file), &loc, ways[i].to, H5P_LINK_CREATE_DEFAULT), ways[i].made);
         cow_virtual_close(virtual);
         assert_true(!cow_error_pending() && H5Eget_num(H5E_DEFAULT) == 0);
         if (!ways[i].made)
@@ -502,10 +513,68 @@ static int begin(void **state)
     return 0;
 }
 
+/* A group that is bytes, with as many links as a part of the views may have: HDF5 finds, deletes and adds links in it as in its own. */
+static void test_group_of_links(void **state)
+{
+    const hid_t fapl = journal_list();
+    const size_t count = 1 + below(COW_STAGED_MOST);
+    bool there[COW_STAGED_MOST + 40] = {false};
+    cow_staged list[COW_STAGED_MOST], part = {.name = "part"};
+    cow_native_bytes bytes;
+    hid_t file, group;
+    H5G_info_t info;
+    size_t links;
+    void *context = NULL;
+    char name[32];
+
+    (void)state;
+    assert_true(cow_library_enter(&context) >= 0);
+    remove(NAME);
+    assert_true((file = H5Fcreate(NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
+    assert_true(cow_native_file_bytes(H5VLobject(file), &bytes));
+    for (size_t i = 0; i < count; i++) {
+        snprintf(list[i].name, sizeof list[i].name, "%zx", i * 17);
+        there[i] = true;
+        assert_int_equal(cow_staged_group(&bytes, NULL, 0, &list[i].address), 0);
+    }
+    assert_int_equal(cow_staged_group(&bytes, list, count, &part.address), 0);
+    assert_int_equal(cow_staged_link(H5VLobject(file), &bytes, &part, 1, (cow_loc){H5VLobject(file), H5I_FILE}), 0);
+    assert_true((group = H5Gopen2(file, "part", H5P_DEFAULT)) >= 0);
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < sizeof there / sizeof *there; i++) {
+            if (below(3) != 0)
+                continue;
+            snprintf(name, sizeof name, "%zx", i * 17);
+            if (there[i])
+                assert_true(H5Ldelete(group, name, H5P_DEFAULT) >= 0);
+            else
+                assert_true(H5Gclose(H5Gcreate2(group, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+            there[i] = !there[i];
+        }
+        assert_true(H5Gclose(group) >= 0 && H5Fclose(file) >= 0);
+        /* by HDF5 alone, and then once more with ours */
+        assert_true((file = H5Fopen(NAME, round == 0 ? H5F_ACC_RDWR : H5F_ACC_RDONLY, round == 0 ? fapl : H5P_DEFAULT)) >= 0);
+        assert_true((group = H5Gopen2(file, "part", H5P_DEFAULT)) >= 0);
+        links = 0;
+        for (size_t i = 0; i < sizeof there / sizeof *there; i++) {
+            snprintf(name, sizeof name, "%zx", i * 17);
+            assert_int_equal(H5Lexists(group, name, H5P_DEFAULT), there[i]);
+            links += there[i];
+            if (there[i])
+                assert_true(H5Gclose(H5Gopen2(group, name, H5P_DEFAULT)) >= 0);
+        }
+        assert_true(H5Gget_info(group, &info) >= 0);
+        assert_int_equal(info.nlinks, links);
+    }
+    assert_true(H5Gclose(group) >= 0 && H5Fclose(file) >= 0 && H5Pclose(fapl) >= 0);
+    assert_true(cow_library_leave(context) >= 0);
+    remove(NAME);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_both_are_alike), cmocka_unit_test(test_what_hdf5_makes),
-                                       cmocka_unit_test(test_link_of_its_own)};
+                                       cmocka_unit_test(test_link_of_its_own), cmocka_unit_test(test_group_of_links)};
 
     return test_main(tests, argc, argv, begin, NULL);
 }

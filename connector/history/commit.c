@@ -123,6 +123,7 @@ static int show_root(written_nodes *w, uint64_t offset, const cow_root *root)
     whole = cow_root_show(dataset->file, &w->view, offset, root, &w->leaf,
                           dataset->named_type || attributes ? H5I_INVALID_HID : dataset->dcpl);
     dataset->whole_view = whole > 0;
+    dataset->view = w->view.made;
     return whole < 0 ? -1 : 0;
 }
 
@@ -156,13 +157,31 @@ static hid_t fill_properties(const cow_dataset *dataset)
     return H5I_INVALID_HID;
 }
 
-static int open_views(void *file, uint64_t offset, cow_loc *group, char path[COW_PATH_MAX])
+static int place_view(void *file, uint64_t offset, char path[COW_PATH_MAX])
 {
+    return cow_views_place(file, offset, path);
+}
+
+static int view_exists(void *file, uint64_t offset)
+{
+    return cow_views_exist(file, offset);
+}
+
+static int open_views(void *file, uint64_t offset, cow_loc *group)
+{
+    char path[COW_PATH_MAX];
+
     return cow_views_open(file, offset, group, path);
+}
+
+static int view_waits(void *file, uint64_t offset, uint64_t address)
+{
+    return cow_views_wait(file, offset, address);
 }
 
 int cow_dataset_views(const cow_dataset *dataset, cow_view_context *context)
 {
+    static const cow_view_folder folder = {place_view, view_exists, open_views, view_waits};
     const cow_array *array = &dataset->array;
     const uint64_t *parts = cow_views_parts(dataset->file);
     hid_t dcpl = parts == NULL ? H5I_INVALID_HID : fill_properties(dataset);
@@ -171,7 +190,7 @@ int cow_dataset_views(const cow_dataset *dataset, cow_view_context *context)
         return -1;
     if (dcpl < 0)
         return cow_error_native("%s: cannot describe the views", array->label);
-    *context = (cow_view_context){.open = open_views,
+    *context = (cow_view_context){.folder = &folder,
                                   .file = dataset->file,
                                   .parts = parts,
                                   .grid = &array->grid,
@@ -210,23 +229,25 @@ static int set_head_extent(cow_dataset *dataset)
     return status;
 }
 
-static int unlink_head(const cow_file *file, uint64_t id, cow_loc *heads, char head[COW_PATH_MAX])
+static int unlink_head(cow_loc heads, const char *head)
 {
-    int exists;
+    const int exists = cow_native_exists(heads, cow_folder_name(head));
 
-    cow_head_path(head, id);
-    if (cow_folder_open(file, COW_FOLDER_HEADS, heads) < 0)
-        return -1;
-    exists = cow_native_exists(*heads, cow_folder_name(head));
-    return exists > 0 ? cow_native_link_delete(*heads, cow_folder_name(head)) : exists;
+    return exists > 0 ? cow_native_link_delete(heads, cow_folder_name(head)) : exists;
 }
 
-int cow_head_lead(cow_file *file, uint64_t id, uint64_t root)
+int cow_head_lead(cow_file *file, uint64_t id, uint64_t root, bool first)
 {
     char head[COW_PATH_MAX], view[COW_PATH_MAX];
     cow_loc views, heads;
 
-    return cow_views_open(file, root, &views, view) < 0 || unlink_head(file, id, &heads, head) < 0
+    cow_head_path(head, id);
+    if (cow_views_open(file, root, &views, view) < 0 || cow_folder_open(file, COW_FOLDER_HEADS, &heads) < 0)
+        return -1;
+    if (first && cow_native_link_hard(views, cow_folder_name(view), heads, cow_folder_name(head)) == 0)
+        return 0;
+    cow_error_clear();
+    return unlink_head(heads, head) < 0
                ? -1
                : cow_native_link_hard(views, cow_folder_name(view), heads, cow_folder_name(head));
 }
@@ -237,7 +258,9 @@ int cow_head_end(cow_file *file, uint64_t id)
     cow_layout_dataset_row row;
     cow_loc heads;
 
-    if (cow_dataset_row_read(file, id, &row) < 0 || unlink_head(file, id, &heads, head) < 0)
+    cow_head_path(head, id);
+    if (cow_dataset_row_read(file, id, &row) < 0 || cow_folder_open(file, COW_FOLDER_HEADS, &heads) < 0 ||
+        unlink_head(heads, head) < 0)
         return -1;
     row.root = COW_NO_NODE;
     return cow_dataset_row_write(file, id, &row);
@@ -274,7 +297,7 @@ static int commit_dataset(cow_dataset *dataset)
     root.chunks = cow_index_chunks(array->index);
     if (cow_index_commit(array->index, node_written, &w, &root.top, &root.level) < 0 ||
         cow_root_append(file->index, &root, &offset) < 0 || show_root(&w, offset, &root) < 0 ||
-        cow_view_link(&w.view) < 0 || cow_head_lead(file, dataset->id, offset) < 0 || set_head_extent(dataset) < 0 ||
+        set_head_extent(dataset) < 0 ||
         cow_superseded_note(file, dataset->id, COW_SUPERSEDED_ROOT, NULL, 0, offset) < 0)
         goto done;
     dataset->root = dataset->row.root = offset;
@@ -293,6 +316,28 @@ static int commit_dataset(cow_dataset *dataset)
 done:
     cow_view_end(&w.view);
     return status < 0 ? cow_context("%s: cannot be committed", array->label) : 0;
+}
+
+/* COUNT datasets of one file: what changed, with an index and views, and then where the heads lead. REFUSED: also of those with a chunk that filters did not
+ * take. */
+static int commit_list(cow_file *file, cow_dataset *list[], size_t count, bool refused)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!list[i]->dead && (refused || !list[i]->array.refused) && cow_dataset_dirty(list[i]) &&
+            commit_dataset(list[i]) < 0)
+            return -1;
+    if (cow_views_link(file) < 0)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        cow_dataset *dataset = list[i];
+
+        if (dataset->led == dataset->root)
+            continue;
+        if (cow_head_lead(file, dataset->id, dataset->root, dataset->led == COW_NO_NODE) < 0)
+            return cow_context("%s: cannot be committed", dataset->array.label);
+        dataset->led = dataset->root;
+    }
+    return 0;
 }
 
 static int drop_slot(void *context, const uint64_t chunk[], uint64_t slot)
@@ -427,12 +472,7 @@ int cow_commit_datasets(cow_file *file)
     }
     if (file->journal != NULL)
         cow_journal_start_sync(file->journal);
-    if (cow_pools_flush(file) < 0)
-        goto done;
-    for (size_t i = 0; i < count; i++)
-        if (!list[i]->dead && cow_dataset_dirty(list[i]) && commit_dataset(list[i]) < 0)
-            goto done;
-    status = 0;
+    status = cow_pools_flush(file) < 0 ? -1 : commit_list(file, list, count, true);
 done:
     let_go(list, count);
     return status;
@@ -445,12 +485,7 @@ static int store_and_commit(cow_file *file, cow_dataset *list[], size_t count)
         if (cow_dataset_dirty(list[i]) && cow_array_store(&list[i]->array) < 0 && !list[i]->array.refused)
             return 1;
     }
-    if (cow_pools_flush(file) < 0)
-        return -1;
-    for (size_t i = 0; i < count; i++)
-        if (cow_dataset_dirty(list[i]) && !list[i]->array.refused && commit_dataset(list[i]) < 0)
-            return -1;
-    return 0;
+    return cow_pools_flush(file) < 0 ? -1 : commit_list(file, list, count, false);
 }
 
 /* How HDF5 makes objects and keeps them in memory: as the history wants it between begin and end, only for its own objects. */

@@ -209,7 +209,7 @@ static int share_view(cow_file *file, const cow_dataset *source, uint64_t offset
     if (cow_dataset_views(source, &context) < 0)
         return -1;
     status = cow_root_show(file, &context, offset, root, &leaf, H5I_INVALID_HID);
-    if (status >= 0 && cow_view_link(&context) < 0)
+    if (status >= 0 && cow_views_link(file) < 0)
         status = -1;
     cow_view_end(&context);
     return status;
@@ -250,7 +250,7 @@ static int share(copied *o, cow_dataset *source, cow_layout_dataset_row *made)
         goto done;
     row.head = cow_address(&info.token);
     row.root = offset;
-    if (share_view(file, source, offset, &root) < 0 || cow_head_lead(file, id, offset) < 0 ||
+    if (share_view(file, source, offset, &root) < 0 || cow_head_lead(file, id, offset, true) < 0 ||
         cow_datasets_add_row(file, &row) < 0)
         goto done;
     /* both datasets now name the same slots and nodes: neither may be written again or lose its view */

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "journal/driver.h"
+#include "native/staged.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -388,6 +389,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
                              .references = 1,
                              .snapshot = snapshot,
                              .root = root_offset,
+                             .led = root_offset,
                              .row = *row,
                              .dcpl = H5I_INVALID_HID,
                              .told = H5I_INVALID_HID,
@@ -596,8 +598,8 @@ static int write_head(cow_file *file, const cow_creation *wanted, hid_t type, in
     if (v != NULL) {
         cow_virtual_begin(v);
         if (cow_virtual_map(v, NULL, source, NULL) == 0 &&
-            cow_virtual_put(v, (unsigned)rank, extent, most, dcpl, "head") > 0)
-            status = cow_virtual_link_to(v, wanted->at, wanted->loc, wanted->name, wanted->lcpl, address);
+            cow_virtual_put(v, (unsigned)rank, extent, most, dcpl, address) > 0)
+            status = cow_staged_link_to(file->native, cow_file_bytes(file), *address, wanted->at, wanted->loc, wanted->name, wanted->lcpl);
         cow_virtual_close(v);
     }
     if (status == 0)
@@ -865,8 +867,8 @@ int cow_dataset_attach(cow_file *file, void *native, bool named, cow_dataset **d
     if ((*dataset = dataset_make(file, native, named, dcpl, dcpl < 0 ? &told : NULL, H5I_INVALID_HID, address, snapshot,
                                  &root, offset, &row)) == NULL)
         return -1;
-    if (!snapshot && cow_stowed_take(file, address, &(*dataset)->whole_view))
-        (*dataset)->root_changed = true;
+    if (!snapshot)
+        cow_stowed_take(*dataset);
     return 0;
 }
 
@@ -905,8 +907,8 @@ int cow_dataset_attach_unopened(cow_file *file, const H5O_token_t *token, const 
         (*dataset)->references++;
     } else if ((*dataset = make_unopened(file, address, false)) == NULL)
         return 0;
-    else if (cow_stowed_take(file, address, &(*dataset)->whole_view))
-        (*dataset)->root_changed = true;
+    else
+        cow_stowed_take(*dataset);
     if (cow_file_writable(file))
         note_unopened(*dataset);
     if (!(*dataset)->named) {

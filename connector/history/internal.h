@@ -137,7 +137,9 @@ struct cow_dataset {
     bool snapshot;     /* read-only: an object of a version, or an alias */
     bool root_changed; /* by the running commit */
     bool whole_view;   /* so was the view of its root, which can be the snapshot, and is none yet */
+    uint64_t view;     /* where the header of that view is, 0: not known */
     uint64_t root;     /* offset of its root record, COW_NO_NODE: none yet */
+    uint64_t led;      /* the one whose view heads/<id> leads to */
     cow_layout_dataset_row row;
     uint32_t pool; /* of array.pool */
     cow_array array;
@@ -209,8 +211,8 @@ int cow_copy_elements_between_files(const char *file, void *source, void *target
 /* What filters refused. NULL: no memory. */
 cow_refused *cow_refused_new(void);
 void cow_refused_free(cow_refused *refused);
-/* heads/<id> leads to the view of the root record at ROOT. */
-int cow_head_lead(cow_file *file, uint64_t id, uint64_t root);
+/* heads/<id> leads to the view of the root record at ROOT. FIRST: it most likely leads nowhere yet. */
+int cow_head_lead(cow_file *file, uint64_t id, uint64_t root, bool first);
 /* Nobody shows the dataset ID any more: heads/<id> goes, and its row names no root. */
 int cow_head_end(cow_file *file, uint64_t id);
 /* What was done to the history alone, while nothing of the head has changed. -1: the file is in the error state. */

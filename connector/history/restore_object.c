@@ -85,7 +85,7 @@ static int lead_to(cow_restoring *r, const cow_restored_pair *pair, const cow_da
         extent[d] = source->array.extent[d];
     row->root = source->root;
     return cow_restoring_note(r, &pair->token, 1u << COW_CHANGED_DATA) < 0 ||
-                   cow_head_lead(r->file, source->id, source->root) < 0 ||
+                   cow_head_lead(r->file, source->id, source->root, false) < 0 ||
                    cow_native_dataset_resize(pair->head.object, extent) < 0
                ? -1
                : cow_dataset_row_write(r->file, source->id, row);

@@ -181,7 +181,7 @@ static int differs(cow_walk *walk, uint64_t address, unsigned flags, cow_loc hea
         return 1;
     if ((flags & COW_CHANGED_ARRAY) != 0 &&
         (((dataset = cow_datasets_find(walk->file, address)) != NULL && dataset->root_changed) ||
-         cow_stowed_find(walk->file, address, NULL, NULL)))
+         cow_stowed_find(walk->file, address, NULL)))
         return 1;
     if ((flags & (1u << COW_CHANGED_DATA | 1u << COW_CHANGED_ATTRIBUTES)) == 0)
         return 0;
@@ -418,11 +418,9 @@ static void look_for_holders(cow_walk *walk)
 
 /* A dataset of this transaction that waits for the version, with a view that can be its snapshot: since that was made, neither an attribute
  * nor a comment was noted of it. */
-static bool is_whole(const cow_walk *walk, uint64_t address, uint64_t *root)
+static bool is_whole(const cow_walk *walk, uint64_t address, cow_stowed_head *head)
 {
-    bool whole;
-
-    return cow_changes_bare(walk->file, address) && cow_stowed_find(walk->file, address, root, &whole) && whole;
+    return cow_changes_bare(walk->file, address) && cow_stowed_find(walk->file, address, head) && head->whole;
 }
 
 /* An object of which the notes alone say whether it is the same: opening it would cost more than all else.
@@ -430,15 +428,16 @@ static bool is_whole(const cow_walk *walk, uint64_t address, uint64_t *root)
 static int decide_unopened(cow_walk *walk, uint64_t address, unsigned flags, const by_link *met)
 {
     cow_file *file = walk->file;
-    bool known = cow_snapshots_newest(file, address, NULL) && !cow_stowed_find(file, address, NULL, NULL);
+    cow_stowed_head stowed;
+    bool known = cow_snapshots_newest(file, address, NULL) && !cow_stowed_find(file, address, NULL);
     H5O_info2_t info;
 
     if (met != NULL && !known && cow_changes_empty_group(file, address))
         return cow_map_put(&walk->bare, address, 1) < 0 ? -1 : NEW;
-    if (met != NULL && !cow_snapshots_known(file, address) && is_whole(walk, address, NULL))
+    if (met != NULL && !cow_snapshots_known(file, address) && is_whole(walk, address, &stowed))
         return NEW;
     if (met == NULL || (known && (flags != 0 || (walk->full && walk->types))) ||
-        (cow_datasets_find(file, address) != NULL && !cow_stowed_find(file, address, NULL, NULL))) /* it is open */
+        (cow_datasets_find(file, address) != NULL && !cow_stowed_find(file, address, NULL))) /* it is open */
         return 0;
     if (cow_native_info(met->group, met->name, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS, &info) < 0) {
         cow_error_clear();
@@ -804,24 +803,25 @@ static int copy_header(cow_walk *walk, cow_loc head, uint64_t address, const cha
     return copy_comment(walk, (by_link){head, NULL}, address, path, snapshot, NULL);
 }
 
-/* The snapshot of the object at ADDRESS is there. NAME: its hard link in the group SNAPSHOT, NULL: it is SNAPSHOT. */
-static int note_built(cow_walk *walk, uint64_t address, cow_loc snapshot, const char *name)
+/* The snapshot of the object at ADDRESS has its header at SNAPSHOT. */
+static int note_built_at(cow_walk *walk, uint64_t address, uint64_t snapshot)
 {
     cow_layout_snapshot_row row = sums_of(walk, address); /* the attributes' may be needed: note_sums */
-    H5O_info2_t info;
-    H5L_info2_t link;
 
-    if ((name == NULL ? cow_native_info(snapshot, NULL, H5O_INFO_BASIC, &info) : cow_native_link_info(snapshot, name, &link)) < 0)
-        return -1;
-    if (name != NULL && link.type != H5L_TYPE_HARD)
-        return cow_error(COW_CORRUPT, "%s: '%s' is no hard link; try: h5cow verify %s", walk->file->name, name, walk->file->name);
     row.head = address;
     row.version = walk->row;
-    row.snapshot = cow_address(name == NULL ? &info.token : &link.u.token);
+    row.snapshot = snapshot;
     if (cow_map_put(&walk->built, address, row.snapshot) < 0 || cow_snapshots_add(walk->file, &row) < 0)
         return fail(walk);
     walk->changed++;
     return 0;
+}
+
+static int note_built(cow_walk *walk, uint64_t address, cow_loc snapshot)
+{
+    H5O_info2_t info;
+
+    return cow_native_info(snapshot, NULL, H5O_INFO_BASIC, &info) < 0 ? -1 : note_built_at(walk, address, cow_address(&info.token));
 }
 
 /* The snapshot has its header and its elements: what HDF5 does not check gets checksums. The head is compared with them as
@@ -922,7 +922,7 @@ static int build_type(cow_walk *walk, hid_t named, uint64_t address, cow_loc *ma
         return -1;
     if (cow_native_type_anonymous(walk->file->loc, named, tcpl, made) == 0) {
         /* noted, it is in use: what fails from here on fails the walk */
-        if (note_built(walk, address, *made, NULL) == 0 && cow_map_put(&walk->used, address, 0) == 0 &&
+        if (note_built(walk, address, *made) == 0 && cow_map_put(&walk->used, address, 0) == 0 &&
             hold_type(walk, address) == 0 && copy_header(walk, head, address, NOWHERE, *made) == 0 &&
             note_sums(walk, address, *made, COW_NO_NODE) == 0)
             status = 0;
@@ -969,7 +969,7 @@ static hid_t snapshot_type(void *context, hid_t named)
 /* Its members are made and noted with it, so what fails once it is noted itself fails the walk. */
 static int fill_group(cow_walk *walk, place *p, bool by_creation)
 {
-    if (note_built(walk, p->address, p->target, NULL) < 0 ||
+    if (note_built(walk, p->address, p->target) < 0 ||
         copy_header(walk, p->group, p->address, p->path, p->target) < 0)
         return fail(walk);
     if (cow_native_links(p->group, by_creation ? COW_LINKS_BY_CREATION : COW_LINKS_ANY, build_link, p) < 0 &&
@@ -1232,7 +1232,7 @@ static int write_copy(group_copy *g, cow_loc *made)
     /* from here on a failure is one of the version */
     if (made->type != H5I_GROUP || change_links(g) < 0 || cow_unlinked_note(&walk->unlinked, *made) < 0 ||
         cow_unlinked_use(&walk->unlinked, *made) < 0 || cow_copied_note(walk->file, *made, address) < 0 ||
-        note_built(walk, p->address, *made, NULL) < 0)
+        note_built(walk, p->address, *made) < 0)
         return fail(walk);
     return 1;
 }
@@ -1430,7 +1430,7 @@ static int build_named(cow_walk *walk, cow_loc head, uint64_t address, const cha
 
     if (tcpl >= 0 && cow_native_open_token(walk->file->loc, &token, &again) == 0 &&
         (type = cow_native_type_id(again)) >= 0 && cow_native_type_anonymous(walk->file->loc, type, tcpl, made) == 0)
-        status = note_built(walk, address, *made, NULL) < 0 || copy_header(walk, head, address, path, *made) < 0 ||
+        status = note_built(walk, address, *made) < 0 || copy_header(walk, head, address, path, *made) < 0 ||
                          note_sums(walk, address, *made, COW_NO_NODE) < 0
                      ? fail(walk)
                      : 0;
@@ -1468,7 +1468,7 @@ static int make(cow_walk *walk, cow_loc head, cow_dataset *dataset, uint64_t add
         return build_named(walk, head, address, path, made) < 0 ? -1 : cow_unlinked_note(&walk->unlinked, *made);
     return (dataset != NULL ? build_dataset(walk, head, dataset, address, path, made)
                             : build_native(walk, head, address, path, made)) < 0 ||
-                   note_built(walk, address, *made, NULL) < 0 ||
+                   note_built(walk, address, *made) < 0 ||
                    note_sums(walk, address, *made, dataset == NULL ? COW_NO_NODE : dataset->root) < 0
                ? -1
                : cow_unlinked_note(&walk->unlinked, *made);
@@ -1478,7 +1478,7 @@ static int make(cow_walk *walk, cow_loc head, cow_dataset *dataset, uint64_t add
 static int make_bare(cow_walk *walk, const cow_shown *shown, uint64_t address, cow_loc *made)
 {
     return cow_native_file_small_headers(walk->file->native, true, NULL) < 0 || show(walk, shown, made) < 0 ||
-                   note_built(walk, address, *made, NULL) < 0 || note_sums(walk, address, *made, shown->root) < 0
+                   note_built(walk, address, *made) < 0 || note_sums(walk, address, *made, shown->root) < 0
                ? -1
                : cow_unlinked_note(&walk->unlinked, *made);
 }
@@ -1491,25 +1491,40 @@ static int make_empty(cow_walk *walk, const place *p, const char *name, uint64_t
 
     if (made.object == NULL)
         return -1;
-    status = note_built(walk, address, made, NULL);
+    status = note_built(walk, address, made);
     return cow_native_close(made) < 0 || status < 0 ? fail(walk) : 0;
 }
 
-/* The view of the newest record ROOT, which this transaction has made for that, becomes the snapshot of HEAD (NULL: which has no comment), and
+/* Where the link NAME of a folder leads. */
+static int look_at_link(const cow_walk *walk, cow_loc folder, const char *name, uint64_t *address)
+{
+    H5L_info2_t link;
+
+    if (cow_native_link_info(folder, name, &link) < 0)
+        return -1;
+    if (link.type != H5L_TYPE_HARD)
+        return cow_error(COW_CORRUPT, "%s: '%s' is no hard link; try: h5cow verify %s", walk->file->name, name, walk->file->name);
+    *address = cow_address(&link.u.token);
+    return 0;
+}
+
+/* The view of the newest record of OF, which this transaction has made for that, becomes the snapshot of HEAD (NULL: which has no comment), and
  * gets a link in the version. It is not opened for it: that would take longer than all else. */
 static int link_view(cow_walk *walk, place *p, const char *name, uint64_t address, const char *path, const by_link *head,
-                     uint64_t root)
+                     const cow_stowed_head *of)
 {
     const cow_loc none = {.type = H5I_DATASET};
-    char view[COW_PATH_MAX];
-    cow_loc views;
+    uint64_t view = of->view;
+    char leads[COW_PATH_MAX];
+    cow_loc heads;
 
-    return cow_views_open(walk->file, root, &views, view) < 0 || attributes_good(walk, address, path) < 0 ||
-                   (head != NULL && copy_comment(walk, *head, address, path, views, cow_folder_name(view)) < 0) ||
-                   note_built(walk, address, views, cow_folder_name(view)) < 0 ||
-                   note_sums(walk, address, none, root) < 0
+    cow_head_path(leads, of->id);
+    return cow_folder_open(walk->file, COW_FOLDER_HEADS, &heads) < 0 || attributes_good(walk, address, path) < 0 ||
+                   (head != NULL && copy_comment(walk, *head, address, path, heads, cow_folder_name(leads)) < 0) ||
+                   (view == 0 && look_at_link(walk, heads, cow_folder_name(leads), &view) < 0) ||
+                   note_built_at(walk, address, view) < 0 || note_sums(walk, address, none, of->root) < 0
                ? -1
-               : cow_native_link_hard(views, cow_folder_name(view), p->target, name);
+               : cow_native_link_hard(heads, cow_folder_name(leads), p->target, name);
 }
 
 /* Can the view still be the snapshot? It was made when the dataset had no attributes. */
@@ -1526,11 +1541,11 @@ static int link_stowed(cow_walk *walk, place *p, const char *name, uint64_t addr
     cow_file *file = walk->file;
     const by_link head = {p->group, name};
     H5O_info2_t info;
-    uint64_t root;
-    bool bare = is_whole(walk, address, &root), whole;
+    cow_stowed_head of;
+    bool bare = is_whole(walk, address, &of);
 
     if (!bare) {
-        if (!cow_stowed_find(file, address, &root, &whole) || !whole)
+        if (!cow_stowed_find(file, address, &of) || !of.whole)
             return 0;
         if (cow_native_info(p->group, name, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS, &info) < 0) {
             cow_error_clear();
@@ -1541,7 +1556,7 @@ static int link_stowed(cow_walk *walk, place *p, const char *name, uint64_t addr
             return 0;
     }
     cow_stowed_used(file, address);
-    return link_view(walk, p, name, address, path, bare ? NULL : &head, root) < 0 ? -1 : 1;
+    return link_view(walk, p, name, address, path, bare ? NULL : &head, &of) < 0 ? -1 : 1;
 }
 
 /* The snapshot of the open object HEAD, or of a copy that is not open (SHOWN), with its first link. -1, and not walk->failed:
@@ -1550,15 +1565,17 @@ static int make_linked(cow_walk *walk, place *p, const char *name, uint64_t addr
                        const cow_shown *shown)
 {
     cow_loc made = {0};
-    const bool stowed = cow_stowed_find(walk->file, address, NULL, NULL);
+    const bool stowed = cow_stowed_find(walk->file, address, NULL);
     cow_dataset *dataset = NULL;
+    cow_stowed_head of;
     int status = -1;
 
     if (shown == NULL && head.type == H5I_DATASET && cow_dataset_attach(walk->file, head.object, false, &dataset) < 0)
         goto done;
     if (dataset != NULL && whole_still(dataset, head)) {
+        of = cow_dataset_head(dataset);
         dataset->whole_view = false; /* if this version cannot be made, the next one has a snapshot of its own */
-        status = link_view(walk, p, name, address, path, &(by_link){head, NULL}, dataset->root);
+        status = link_view(walk, p, name, address, path, &(by_link){head, NULL}, &of);
         goto done;
     }
     status = shown != NULL ? make_bare(walk, shown, address, &made) : make(walk, head, dataset, address, path, &made);

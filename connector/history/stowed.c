@@ -12,7 +12,7 @@
 #define BYTES_EACH ((size_t)32 << 10)
 
 struct cow_stowed {
-    cow_map root;   /* address -> 2 * root, + 1: the view can be the snapshot */
+    cow_map head;   /* address -> cow_stowed_head * */
     size_t look_at; /* so many datasets are open when it is next looked how many wait */
     bool off;       /* for this transaction: an object may have gone */
     bool busy;
@@ -23,11 +23,31 @@ cow_stowed *cow_stowed_new(void)
     return calloc(1, sizeof(cow_stowed));
 }
 
+static void forget_all(cow_stowed *stowed)
+{
+    for (size_t i = 0; i < stowed->head.capacity; i++)
+        if (stowed->head.entry[i].used)
+            free((void *)(uintptr_t)stowed->head.entry[i].value);
+    cow_map_free(&stowed->head);
+}
+
 void cow_stowed_free(cow_stowed *stowed)
 {
     if (stowed != NULL)
-        cow_map_free(&stowed->root);
+        forget_all(stowed);
     free(stowed);
+}
+
+static cow_stowed_head *stowed_at(const cow_file *file, uint64_t address)
+{
+    uint64_t value;
+
+    return cow_map_get(&file->stowed->head, address, &value) ? (cow_stowed_head *)(uintptr_t)value : NULL;
+}
+
+cow_stowed_head cow_dataset_head(const cow_dataset *dataset)
+{
+    return (cow_stowed_head){dataset->id, dataset->root, dataset->view, dataset->whole_view};
 }
 
 /* The head at ADDRESS that is in use, committed by this transaction, and that HDF5 has not opened for us. */
@@ -38,38 +58,36 @@ static cow_dataset *unheld(const cow_file *file, uint64_t address)
     return dataset != NULL && dataset->root_changed && dataset->native == NULL && !dataset->snapshot ? dataset : NULL;
 }
 
-bool cow_stowed_find(const cow_file *file, uint64_t address, uint64_t *root, bool *whole)
+bool cow_stowed_find(const cow_file *file, uint64_t address, cow_stowed_head *head)
 {
-    const cow_dataset *dataset = NULL;
-    uint64_t value;
+    const cow_stowed_head *found = stowed_at(file, address);
+    const cow_dataset *dataset = found == NULL ? unheld(file, address) : NULL;
 
-    if (!cow_map_get(&file->stowed->root, address, &value) && (dataset = unheld(file, address)) == NULL)
-        return false;
-    if (root != NULL)
-        *root = dataset == NULL ? value >> 1 : dataset->root;
-    if (whole != NULL)
-        *whole = dataset == NULL ? value & 1 : dataset->whole_view;
-    return true;
+    if (head != NULL && (found != NULL || dataset != NULL))
+        *head = found != NULL ? *found : cow_dataset_head(dataset);
+    return found != NULL || dataset != NULL;
 }
 
-bool cow_stowed_take(cow_file *file, uint64_t address, bool *whole)
+void cow_stowed_take(cow_dataset *dataset)
 {
-    uint64_t value;
+    cow_stowed_head *found = stowed_at(dataset->file, dataset->address);
 
-    if (!cow_map_get(&file->stowed->root, address, &value))
-        return false;
-    *whole = value & 1;
-    cow_map_remove(&file->stowed->root, address);
-    return true;
+    if (found == NULL)
+        return;
+    dataset->root_changed = true;
+    dataset->whole_view = found->whole;
+    dataset->view = found->view;
+    cow_map_remove(&dataset->file->stowed->head, dataset->address);
+    free(found);
 }
 
 void cow_stowed_used(cow_file *file, uint64_t address)
 {
-    uint64_t *value = cow_map_at(&file->stowed->root, address);
-    cow_dataset *dataset = value == NULL ? unheld(file, address) : NULL;
+    cow_stowed_head *found = stowed_at(file, address);
+    cow_dataset *dataset = found == NULL ? unheld(file, address) : NULL;
 
-    if (value != NULL)
-        *value &= ~(uint64_t)1;
+    if (found != NULL)
+        found->whole = false;
     if (dataset != NULL)
         dataset->whole_view = false;
 }
@@ -79,7 +97,7 @@ void cow_stowed_end(cow_file *file, bool missed)
     cow_stowed *s = file->stowed;
 
     if (!missed)
-        cow_map_free(&s->root);
+        forget_all(s);
     s->off = false;
     s->look_at = 0;
 }
@@ -110,10 +128,17 @@ static size_t list_waiting(cow_file *file, cow_dataset *list[])
 
 static void put_away(cow_file *file, cow_dataset *list[], size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (!cow_dataset_dirty(list[i]) && list[i]->root < UINT64_MAX / 2 &&
-            cow_map_put(&file->stowed->root, list[i]->address, 2 * list[i]->root + list[i]->whole_view) == 0)
+    for (size_t i = 0; i < count; i++) {
+        cow_stowed_head *head = cow_dataset_dirty(list[i]) ? NULL : malloc(sizeof *head);
+
+        if (head == NULL)
+            continue;
+        *head = cow_dataset_head(list[i]);
+        if (cow_map_put(&file->stowed->head, list[i]->address, (uintptr_t)head) == 0)
             cow_dataset_free(list[i]);
+        else
+            free(head);
+    }
 }
 
 void cow_stowed_back(cow_file *file, uint64_t address)
@@ -188,18 +213,18 @@ int cow_file_unstow(cow_file *file, const H5O_info2_t *going)
     size_t count = 0;
     int status = 0;
 
-    if (s->root.count == 0)
+    if (s->head.count == 0)
         return 0;
     if (going != NULL && going->type != H5O_TYPE_GROUP)
-        return cow_stowed_find(file, cow_address(&going->token), NULL, NULL)
+        return cow_stowed_find(file, cow_address(&going->token), NULL)
                    ? open_again(file, cow_address(&going->token))
                    : 0;
     s->off = true;
-    if ((address = malloc(s->root.count * sizeof *address)) == NULL)
+    if ((address = malloc(s->head.count * sizeof *address)) == NULL)
         return cow_error(COW_MEMORY, "%s: no memory to open its datasets", file->name);
-    for (size_t i = 0; i < s->root.capacity; i++)
-        if (s->root.entry[i].used)
-            address[count++] = s->root.entry[i].key;
+    for (size_t i = 0; i < s->head.capacity; i++)
+        if (s->head.entry[i].used)
+            address[count++] = s->head.entry[i].key;
     for (size_t i = 0; i < count && status == 0; i++)
         status = open_again(file, address[i]);
     free(address);

@@ -16,11 +16,19 @@ typedef struct cow_stowed cow_stowed;
 cow_stowed *cow_stowed_new(void);
 void cow_stowed_free(cow_stowed *stowed);
 
-/* Is the head object at ADDRESS one of them, or in use and committed by this transaction without a handle of our own (cow_dataset_attach_unopened)?
- * *ROOT: its root record; *WHOLE: the view of that can be the snapshot. Both may be NULL. */
-bool cow_stowed_find(const cow_file *file, uint64_t address, uint64_t *root, bool *whole);
-/* It is in use again: *WHOLE as above. False: it was none of them. */
-bool cow_stowed_take(cow_file *file, uint64_t address, bool *whole);
+typedef struct cow_stowed_head {
+    uint64_t id, root; /* of the dataset, and its root record */
+    uint64_t view;     /* where the header of that record's view is, to which heads/<id> leads; 0: not known */
+    bool whole;        /* it can be the snapshot */
+} cow_stowed_head;
+
+/* Is the head object at ADDRESS one of them, or in use and committed by this transaction without a handle of our own (cow_dataset_attach_unopened)? HEAD may be
+ * NULL. */
+bool cow_stowed_find(const cow_file *file, uint64_t address, cow_stowed_head *head);
+/* The same of DATASET, which is committed. */
+cow_stowed_head cow_dataset_head(const cow_dataset *dataset);
+/* DATASET, a head, is in use; perhaps again. */
+void cow_stowed_take(cow_dataset *dataset);
 /* The head at ADDRESS was one of them, and open for a moment: it goes back, where nobody has it open. */
 void cow_stowed_back(cow_file *file, uint64_t address);
 /* Its view is a snapshot now, or was tried as one. */

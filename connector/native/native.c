@@ -1492,6 +1492,12 @@ hid_t cow_native_usual_dcpl(bool times)
     return H5Iinc_ref(*list) < 0 ? H5I_INVALID_HID : *list;
 }
 
+bool cow_native_is_usual_dcpl(hid_t dcpl, bool *times)
+{
+    *times = dcpl == usual_list[true];
+    return dcpl >= 0 && (*times || dcpl == usual_list[false]);
+}
+
 void *cow_native_dataset_create(cow_loc at, const char *path, hid_t type, hid_t space, hid_t dcpl)
 {
     const char *rest = shorter(&at, path);

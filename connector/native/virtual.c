@@ -9,27 +9,16 @@
 #include "journal/fence.h"
 #include "native/header.h"
 #include "native/kept_type.h"
+#include "native/new_header.h"
 
 #include <H5VLconnector_passthru.h>
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#define NOWHERE UINT64_MAX
-#define DXPL    H5P_DATASET_XFER_DEFAULT
-
-#define NAME_MOST 24
-/* Links that one group has before they are moved: HDF5 goes through all of its header for each. */
-#define LINKS_MOST 16
 /* Bytes of a type's message, and of a fill value. */
 #define TYPE_MOST 128
 #define FILL_MOST 1024
-
-typedef struct made {
-    char name[NAME_MOST];
-    uint64_t address;
-} made;
 
 struct cow_virtual {
     void *file;
@@ -42,8 +31,6 @@ struct cow_virtual {
     uint8_t *block; /* the mappings of the dataset that is described */
     size_t size, room;
     uint64_t mappings;
-    made *made; /* have no links yet */
-    size_t count, made_room;
 };
 
 /* ---- boxes ---- */
@@ -127,7 +114,6 @@ void cow_virtual_close(cow_virtual *virtual)
     if (virtual == NULL)
         return;
     free(virtual->block);
-    free(virtual->made);
     free(virtual);
 }
 
@@ -303,6 +289,12 @@ static bool read_settings(const cow_virtual *v, hid_t dcpl, settings *s)
     unsigned order, most, least;
     hbool_t times;
 
+    s->fill[0] = 3;
+    s->fill_size = 2;
+    if (cow_native_is_usual_dcpl(dcpl, &s->times)) {
+        s->fill[1] = H5D_ALLOC_TIME_INCR | H5D_FILL_TIME_IFSET << 2;
+        return true;
+    }
     if (H5Pget_attr_creation_order(dcpl, &order) < 0 || order != 0 ||
         H5Pget_attr_phase_change(dcpl, &most, &least) < 0 || most != 8 || least != 6 ||
         H5Pget_obj_track_times(dcpl, &times) < 0 || H5Pget_alloc_time(dcpl, &allocated) < 0 ||
@@ -311,10 +303,8 @@ static bool read_settings(const cow_virtual *v, hid_t dcpl, settings *s)
         defined == H5D_FILL_VALUE_ERROR)
         return false;
     s->times = times;
-    s->fill[0] = 3;
     s->fill[1] = (uint8_t)(allocated | filled << 2 | (defined == H5D_FILL_VALUE_UNDEFINED) << 4 |
                            (defined == H5D_FILL_VALUE_USER_DEFINED) << 5);
-    s->fill_size = 2;
     if (defined != H5D_FILL_VALUE_USER_DEFINED)
         return true;
     if (v->element > FILL_MOST || H5Pget_fill_value(dcpl, v->type_id, s->fill + 6) < 0)
@@ -322,15 +312,6 @@ static bool read_settings(const cow_virtual *v, hid_t dcpl, settings *s)
     cow_put32(s->fill + 2, (uint32_t)v->element);
     s->fill_size += 4 + v->element;
     return true;
-}
-
-static uint8_t *put_message(uint8_t *p, uint8_t type, uint8_t flags, const void *body, size_t size)
-{
-    p[0] = type;
-    cow_put16(p + 1, (uint16_t)size);
-    p[3] = flags;
-    memcpy(p + 4, body, size);
-    return p + 4 + size;
 }
 
 static size_t encode_space(uint8_t *p, unsigned rank, const hsize_t extent[], const hsize_t maximum[])
@@ -346,162 +327,28 @@ static size_t encode_space(uint8_t *p, unsigned rank, const hsize_t extent[], co
     return 4 + 16 * (size_t)rank;
 }
 
-/* What stands before the messages, whose bytes are SIZE. */
-static size_t encode_start(uint8_t *p, size_t size, bool times)
-{
-    const bool wide = size > UINT8_MAX;
-    size_t at = 6;
-
-    memcpy(p, "OHDR", 4);
-    p[4] = 2;
-    p[5] = (uint8_t)(wide | (times ? COW_HEADER_TIMES : 0));
-    for (; times && at < 22; at += 4)
-        cow_put32(p + at, (uint32_t)time(NULL));
-    if (wide)
-        cow_put16(p + at, (uint16_t)size);
-    else
-        p[at] = (uint8_t)size;
-    return at + 1 + wide;
-}
-
-/* All bytes stand together: START, of which there may be 26, and the messages behind it. */
-static int put_header(const cow_virtual *v, uint8_t *header, size_t start, uint8_t *messages, const uint8_t *end,
-                      uint64_t *address)
-{
-    uint8_t *begin = messages - start;
-    const size_t size = (size_t)(end - begin);
-
-    memmove(begin, header, start);
-    cow_put32(begin + size, cow_metadata_checksum(begin, size));
-    *address = cow_journal_driver_allocate(v->bytes.fileno, size + 4, true);
-    return *address == NOWHERE ? -1 : cow_journal_write(v->bytes.journal, *address, begin, size + 4);
-}
-
 int cow_virtual_put(cow_virtual *virtual, unsigned rank, const hsize_t extent[], const hsize_t maximum[], hid_t dcpl,
-                    const char *name)
+                    uint64_t *address)
 {
     static const uint8_t room[5]; /* for the number of links, where it has several */
-    uint8_t bytes[26 + 4 + 4 + 16 * H5S_MAX_RANK + 4 + TYPE_MOST + 4 + sizeof(settings) + 4 + 14 + 9 + 4], start[26],
-        *messages = bytes + 26, *p = messages;
+    uint8_t bytes[COW_NEW_START + 4 + 4 + 16 * H5S_MAX_RANK + 4 + TYPE_MOST + 4 + sizeof(settings) + 4 + 14 + 9 + 4],
+        *messages = bytes + COW_NEW_START, *p = messages;
     uint8_t space[4 + 16 * H5S_MAX_RANK], layout[14] = {4, H5D_VIRTUAL};
     settings s;
-    made one;
 
-    if (virtual->mappings == 0 || strlen(name) >= sizeof one.name)
+    if (virtual->mappings == 0)
         return 0;
     if (!read_settings(virtual, dcpl, &s)) {
         cow_error_clear();
         H5Eclear2(H5E_DEFAULT);
         return 0;
     }
-    if (COW_RESERVE(virtual->made, virtual->made_room, virtual->count, 1) < 0)
-        return cow_error(COW_MEMORY, "no memory for a list of views");
     if (put_block(virtual, layout + 2) < 0)
         return -1;
-    p = put_message(p, COW_MESSAGE_SPACE, 0, space, encode_space(space, rank, extent, maximum));
-    p = put_message(p, COW_MESSAGE_TYPE, 1, virtual->type, virtual->type_size);
-    p = put_message(p, COW_MESSAGE_FILL, 1, s.fill, s.fill_size);
-    p = put_message(p, COW_MESSAGE_LAYOUT, 0, layout, sizeof layout);
-    p = put_message(p, COW_MESSAGE_NIL, 0, room, sizeof room);
-    strcpy(one.name, name);
-    if (put_header(virtual, start, encode_start(start, (size_t)(p - messages), s.times), messages, p, &one.address) < 0)
-        return -1;
-    virtual->made[virtual->count++] = one;
-    return 1;
-}
-
-/* ---- links ---- */
-
-/* A group whose links are in its header: where it is. */
-static int put_group(const cow_virtual *v, const made *list, size_t count, uint64_t *address)
-{
-    static const uint8_t info[18] = {0,   0,   255, 255, 255, 255, 255, 255, 255,
-                                     255, 255, 255, 255, 255, 255, 255, 255, 255},
-                         group[2];
-    uint8_t bytes[26 + 22 + 6 + LINKS_MOST * (4 + 11 + NAME_MOST) + 4], start[26], *messages = bytes + 26,
-                                                                                   *p = messages;
-
-    p = put_message(p, COW_MESSAGE_LINK_INFO, 0, info, sizeof info);
-    p = put_message(p, COW_MESSAGE_GROUP_INFO, 0, group, sizeof group);
-    for (size_t i = 0; i < count; i++) {
-        const size_t length = strlen(list[i].name);
-        uint8_t link[11 + NAME_MOST] = {1, 0, (uint8_t)length};
-
-        memcpy(link + 3, list[i].name, length);
-        cow_put64(link + 3 + length, list[i].address);
-        p = put_message(p, COW_MESSAGE_LINK, 0, link, 11 + length);
-    }
-    return put_header(v, start, encode_start(start, (size_t)(p - messages), false), messages, p, address);
-}
-
-/* A group of them that has no link itself, so it goes when HDF5 does not count one any more. */
-static int open_group(const cow_virtual *v, const made *list, size_t count, cow_loc *group)
-{
-    H5O_token_t token = {0};
-    uint64_t address;
-
-    if (put_group(v, list, count, &address) < 0)
-        return -1;
-    cow_put64(token.__data, address);
-    if (cow_native_open_token((cow_loc){v->file, H5I_FILE}, &token, group) < 0)
-        return -1;
-    if (group->type == H5I_GROUP)
-        return 0;
-    cow_native_close(*group);
-    return cow_error(COW_CORRUPT, "the group that virtual datasets are linked from is none");
-}
-
-/* DROP: with it goes what it still leads to. Else it stays, without any use: HDF5 would have to read what it could not. */
-static int close_group(cow_loc group, bool drop)
-{
-    const int status = drop ? cow_native_change_references(group, -1) : 0;
-
-    return cow_native_close(group) < 0 ? -1 : status;
-}
-
-static int move_links(const cow_virtual *v, const made *list, size_t count, cow_loc to)
-{
-    cow_loc group;
-    int status = 0;
-
-    if (open_group(v, list, count, &group) < 0)
-        return -1;
-    for (size_t i = 0; status == 0 && i < count; i++)
-        status = cow_native_link_move(group, list[i].name, to, list[i].name);
-    return close_group(group, status == 0) < 0 ? -1 : status;
-}
-
-int cow_virtual_link(cow_virtual *virtual, cow_loc group)
-{
-    for (size_t i = 0, n; i < virtual->count; i += n) {
-        n = virtual->count - i < LINKS_MOST ? virtual->count - i : LINKS_MOST;
-        if (move_links(virtual, virtual->made + i, n, group) < 0)
-            return -1;
-    }
-    virtual->count = 0;
-    return 0;
-}
-
-int cow_virtual_link_to(cow_virtual *virtual, void *at, const H5VL_loc_params_t *loc, const char *to, hid_t lcpl,
-                        uint64_t *address)
-{
-    const made *one = virtual->made;
-    const H5VL_loc_params_t source = cow_by_name(H5I_GROUP, one->name), target = cow_by_name(loc->obj_type, to);
-    const size_t before = cow_errors_count();
-    const unsigned long failures = cow_journal_driver_file_failures(virtual->bytes.fileno);
-    cow_loc group;
-    bool moved;
-
-    if (open_group(virtual, one, 1, &group) < 0)
-        return 0;
-    H5E_BEGIN_TRY
-    {
-        moved = H5VLlink_move(group.object, &source, at, &target, cow_native_id(), lcpl, H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) >= 0;
-    }
-    H5E_END_TRY
-    if (!moved)
-        cow_errors_drop(before);
-    *address = one->address;
-    virtual->count = 0;
-    return close_group(group, cow_journal_driver_file_failures(virtual->bytes.fileno) == failures) < 0 ? -1 : moved;
+    p = cow_new_message(p, COW_MESSAGE_SPACE, 0, space, encode_space(space, rank, extent, maximum));
+    p = cow_new_message(p, COW_MESSAGE_TYPE, 1, virtual->type, virtual->type_size);
+    p = cow_new_message(p, COW_MESSAGE_FILL, 1, s.fill, s.fill_size);
+    p = cow_new_message(p, COW_MESSAGE_LAYOUT, 0, layout, sizeof layout);
+    p = cow_new_message(p, COW_MESSAGE_NIL, 0, room, sizeof room);
+    return cow_new_header(&virtual->bytes, messages, p, s.times, address) < 0 ? -1 : 1;
 }

@@ -1,8 +1,6 @@
 /* Virtual datasets from their bytes. HDF5 takes 350,000 instructions to make one and to close it: it copies the mappings seven times. What is
  * written here is what HDF5 writes of it: an object header (HDF5 File Format Specification, IV.A), and the mappings in a global heap (III.E).
- *
- * HDF5 has nothing of it in memory, and finds it when it follows its link. That is moved by HDF5 from a group of its own, which is bytes as
- * well: H5Lmove does not look at what a link leads to. */
+ * How they get links: staged.h. */
 #ifndef COW_VIRTUAL_H
 #define COW_VIRTUAL_H
 
@@ -18,8 +16,7 @@ typedef struct cow_virtual cow_virtual;
  * elements have parts in a heap. NULL: HDF5 is to make them, since the bytes of this file cannot be had, or types are not as easily told as numbers and
  * strings, or there is no memory. */
 cow_virtual *cow_virtual_open(void *file, const cow_native_bytes *bytes, H5F_libver_t low, hid_t type, bool heap);
-void cow_virtual_close(
-    cow_virtual *virtual); /* NULL does nothing. What has no link yet is lost, and its place with it. */
+void cow_virtual_close(cow_virtual *virtual); /* NULL does nothing. */
 
 /* Boxes of a dataset, with RANK numbers each: where they start, and how many elements they have. */
 typedef struct cow_box_list {
@@ -34,15 +31,9 @@ void cow_box_list_free(cow_box_list *boxes);
 void cow_virtual_begin(cow_virtual *virtual);
 /* The next mapping: the boxes SHOWN of the dataset are FROM those (NULL: all) of the dataset SOURCE in the same file, in the order of elements. */
 int cow_virtual_map(cow_virtual *virtual, const cow_box_list *shown, const char *source, const cow_box_list *from);
-/* The dataset of EXTENT and MAXIMUM (NULL: it is EXTENT) with the mappings since it began, and the settings of DCPL. It gets the link NAME. 1; 0: HDF5 is to make
- * it; -1. */
+/* The dataset of EXTENT and MAXIMUM (NULL: it is EXTENT) with the mappings since it began, and the settings of DCPL, is written to *ADDRESS. 1; 0: HDF5 is to make
+ * it; -1: recorded. Without a link its place is lost. */
 int cow_virtual_put(cow_virtual *virtual, unsigned rank, const hsize_t extent[], const hsize_t maximum[], hid_t dcpl,
-                    const char *name);
-/* All that were put get their links in GROUP, which must have a path. */
-int cow_virtual_link(cow_virtual *virtual, cow_loc group);
-/* The only one that was put gets the link TO from AT instead, as H5Dcreate makes it, in whose call this must be: HDF5 knows from there what LCPL says.
- * *ADDRESS: where its header is. 1; 0: there is no such link, perhaps with a recorded error; -1: perhaps there is, and nothing more is to be committed. */
-int cow_virtual_link_to(cow_virtual *virtual, void *at, const H5VL_loc_params_t *loc, const char *to, hid_t lcpl,
-                        uint64_t *address);
+                    uint64_t *address);
 
 #endif

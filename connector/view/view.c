@@ -215,29 +215,36 @@ static int add_mapping(const sink *to, unsigned rank, const cow_mapping *m, cons
     return map_boxes(to, &shown, source, !grows && whole(m, rank, extent) ? NULL : &from, extent);
 }
 
-/* CONTEXT's group and path are those of the view at OFFSET. What it is called there; NULL: an error. */
-static const char *enter(cow_view_context *context, uint64_t offset)
+/* The path of the view at OFFSET is CONTEXT's from here on, and decides what others call it. */
+static int enter(cow_view_context *context, uint64_t offset)
 {
-    const uint64_t part = offset / COW_VIEWS_PART;
-
-    if (context->group.object != NULL && context->part == part)
-        cow_layout_view_path(context->path, *context->parts, offset);
-    else if (cow_view_link(context) < 0 ||
-             context->open(context->file, offset, &context->group, context->path) < 0)
-        return NULL;
-    context->part = part;
-    return strrchr(context->path, '/') + 1;
+    return context->folder->place(context->file, offset, context->path);
 }
 
-static int make_view(const cow_view_context *context, const char *name, hid_t space, hid_t dcpl)
+/* By HDF5. */
+static int make_view(const cow_view_context *context, uint64_t offset, hid_t space, hid_t dcpl)
 {
     void *dataset;
+    cow_loc group;
 
     if (H5Sselect_all(space) < 0)
         return cow_error_native("cannot make the view %s", context->path);
-    if ((dataset = cow_native_dataset_create(context->group, name, context->type, space, dcpl)) == NULL)
+    if (context->folder->open(context->file, offset, &group) < 0 ||
+        (dataset = cow_native_dataset_create(group, strrchr(context->path, '/') + 1, context->type, space, dcpl)) == NULL)
         return -1;
     return cow_native_dataset_close(dataset);
+}
+
+/* The view at OFFSET that is described, as bytes. 1; 0: HDF5 is to make it; -1. */
+static int put_view(cow_view_context *context, uint64_t offset, const hsize_t extent[], const hsize_t maximum[],
+                    hid_t settings)
+{
+    const int status =
+        cow_virtual_put(context->virtual, context->grid->rank, extent, maximum, settings, &context->made);
+
+    if (status <= 0)
+        return status;
+    return context->folder->wait(context->file, offset, context->made) < 0 ? -1 : 1;
 }
 
 /* All N mappings of a view of EXTENT. A leaf's lead to raw data and to composed chunks; others to nodes, of which LIMIT is the extent
@@ -283,16 +290,16 @@ static int show(cow_view_context *context, uint64_t offset, const hsize_t extent
     const hid_t told = maximum == NULL ? context->fill_dcpl : properties;
     const uint64_t mark = maximum == NULL ? 0 : offset;
     uint64_t bytes = H5Tget_size(context->type);
-    const char *name = enter(context, offset);
     hid_t space, dcpl;
     int status = -1;
 
-    if (name == NULL)
+    context->made = 0;
+    if (enter(context, offset) < 0)
         return -1;
     if (context->virtual != NULL && n > 0) {
         cow_virtual_begin(context->virtual);
         if (add_mappings(context, &(sink){.virtual = context->virtual}, leaf, mappings, n, limit, mark) < 0 ||
-            (status = cow_virtual_put(context->virtual, rank, extent, maximum, told, name)) != 0)
+            (status = put_view(context, offset, extent, maximum, told)) != 0)
             return status > 0 ? 0 : -1;
         status = -1;
     }
@@ -305,7 +312,7 @@ static int show(cow_view_context *context, uint64_t offset, const hsize_t extent
         (n == 0 && bytes > UINT64_MAX / 2 && H5Pset_layout(dcpl, H5D_VIRTUAL) < 0))
         cow_error_native("cannot describe a view");
     else if (add_mappings(context, &(sink){NULL, dcpl, space}, leaf, mappings, n, limit, mark) == 0)
-        status = make_view(context, name, space, dcpl);
+        status = make_view(context, offset, space, dcpl);
     cow_close(dcpl, space);
     return status;
 }
@@ -337,14 +344,11 @@ int cow_view_node(cow_view_context *context, const cow_node *node)
 
 int cow_view_node_once(cow_view_context *context, cow_table *log, uint64_t node)
 {
-    const char *name = enter(context, node);
     cow_node *record;
-    int status;
+    int status = context->folder->exists(context->file, node);
 
-    if (name == NULL || (status = cow_native_exists(context->group, name)) < 0)
-        return -1;
-    if (status > 0)
-        return 0;
+    if (status != 0)
+        return status < 0 ? -1 : 0;
     if ((record = malloc(sizeof *record)) == NULL)
         return cow_error(COW_MEMORY, "no memory for an index node");
     status = cow_node_read(log, context->grid, node, record) < 0 || cow_view_node(context, record) < 0 ? -1 : 1;
@@ -489,11 +493,10 @@ int cow_view_composed(cow_view_context *context, const cow_composed *composed, c
     bool alone = context->source_rows > UINT32_MAX || piece_rows > UINT32_MAX;
     hsize_t extent[COW_MAX_RANK];
     hid_t space = H5I_INVALID_HID, dcpl = H5I_INVALID_HID;
-    const char *name = enter(context, composed->offset);
     int status = -1, exists;
 
     /* a commit that failed may have left it */
-    if (name == NULL || (exists = cow_native_exists(context->group, name)) < 0)
+    if (enter(context, composed->offset) < 0 || (exists = context->folder->exists(context->file, composed->offset)) < 0)
         return -1;
     if (exists > 0)
         return 0;
@@ -504,14 +507,14 @@ int cow_view_composed(cow_view_context *context, const cow_composed *composed, c
     if (context->virtual != NULL) {
         cow_virtual_begin(context->virtual);
         if (map_composed(&(sink){.virtual = context->virtual}, grid, composed, cut, &from, &own, alone) < 0 ||
-            (status = cow_virtual_put(context->virtual, grid->rank, extent, NULL, context->fill_dcpl, name)) != 0)
+            (status = put_view(context, composed->offset, extent, NULL, context->fill_dcpl)) != 0)
             return status > 0 ? 0 : -1;
         status = -1;
     }
     if ((space = H5Screate_simple((int)grid->rank, extent, NULL)) < 0 || (dcpl = H5Pcopy(context->fill_dcpl)) < 0)
         cow_error_native("cannot describe a view");
     else if (cow_view_map_composed(dcpl, grid, composed, cut, &from, &own, alone) == 0)
-        status = make_view(context, name, space, dcpl);
+        status = make_view(context, composed->offset, space, dcpl);
     cow_close(dcpl, space);
     return status;
 }
@@ -557,13 +560,6 @@ void *cow_view_whole(cow_loc group, const char *name, hid_t type, unsigned rank,
         dataset = cow_native_dataset_create(group, name, type, view, plist);
     cow_close(plist, all, view);
     return dataset;
-}
-
-int cow_view_link(cow_view_context *context)
-{
-    return context->virtual == NULL || context->group.object == NULL
-               ? 0
-               : cow_virtual_link(context->virtual, context->group);
 }
 
 void cow_view_end(cow_view_context *context)

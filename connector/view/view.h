@@ -48,16 +48,25 @@ typedef struct cow_view_source {
 int cow_view_map_composed(hid_t dcpl, const cow_grid *grid, const cow_composed *composed, const cow_piecing *cut,
                           const cow_view_source *base, const cow_view_source *pieces, bool alone);
 
+/* Where views are, in the file of a context. -1: recorded. */
+typedef struct cow_view_folder {
+    /* The path that the view of the record at OFFSET has, or is to have; with it PARTS may change. */
+    int (*place)(void *file, uint64_t offset, char path[COW_PATH_MAX]);
+    /* Is it there, and waits for no link? 1, 0. */
+    int (*exists)(void *file, uint64_t offset);
+    /* Its group, which stays open until others are asked for. */
+    int (*open)(void *file, uint64_t offset, cow_loc *group);
+    /* It has its header at ADDRESS, and waits for its link. */
+    int (*wait)(void *file, uint64_t offset, uint64_t address);
+} cow_view_folder;
+
 /* What all views of a dataset share. */
 typedef struct cow_view_context {
-    /* Opens the group of the view of the record at OFFSET, which stays open until the next one is asked for, and tells the view's path; with it
-     * PARTS may change. */
-    int (*open)(void *file, uint64_t offset, cow_loc *group, char path[COW_PATH_MAX]);
+    const cow_view_folder *folder;
     void *file;
     const uint64_t *parts;   /* cow_layout_view_path */
-    cow_loc group;           /* of the views that have no links yet; object NULL: none */
-    uint64_t part;
     char path[COW_PATH_MAX]; /* of the view that is made */
+    uint64_t made;           /* where the header of the last one is; 0: HDF5 has made it */
     const cow_grid *grid;
     const uint64_t *extent; /* of the dataset */
     hid_t type;
@@ -67,8 +76,6 @@ typedef struct cow_view_context {
     cow_virtual *virtual;      /* NULL: HDF5 makes them */
 } cow_view_context;
 
-/* Views have no links before that. */
-int cow_view_link(cow_view_context *context);
 /* Ends it: closes fill_dcpl and VIRTUAL. */
 void cow_view_end(cow_view_context *context);
 

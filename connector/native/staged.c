@@ -1,0 +1,106 @@
+/* See staged.h. */
+#include "native/staged.h"
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "journal/driver.h"
+#include "native/header.h"
+#include "native/new_header.h"
+
+#include <string.h>
+
+#define DXPL H5P_DATASET_XFER_DEFAULT
+
+/* Links that one group has before they are moved: HDF5 goes through all of its header for each. */
+#define TOGETHER 16
+
+int cow_staged_group(const cow_native_bytes *bytes, const cow_staged list[], size_t count, uint64_t *address)
+{
+    static const uint8_t info[18] = {0,   0,   255, 255, 255, 255, 255, 255, 255,
+                                     255, 255, 255, 255, 255, 255, 255, 255, 255},
+                         group[2];
+    uint8_t header[COW_NEW_START + 22 + 6 + COW_STAGED_MOST * (4 + 11 + COW_STAGED_NAME) + 4],
+        *messages = header + COW_NEW_START, *p = messages;
+
+    p = cow_new_message(p, COW_MESSAGE_LINK_INFO, 0, info, sizeof info);
+    p = cow_new_message(p, COW_MESSAGE_GROUP_INFO, 0, group, sizeof group);
+    for (size_t i = 0; i < count; i++) {
+        const size_t length = strlen(list[i].name);
+        uint8_t link[11 + COW_STAGED_NAME] = {1, 0, (uint8_t)length};
+
+        memcpy(link + 3, list[i].name, length);
+        cow_put64(link + 3 + length, list[i].address);
+        p = cow_new_message(p, COW_MESSAGE_LINK, 0, link, 11 + length);
+    }
+    return cow_new_header(bytes, messages, p, false, address);
+}
+
+/* A group of them that has no link itself, so it goes when HDF5 does not count one any more. */
+static int open_group(void *file, const cow_native_bytes *bytes, const cow_staged *list, size_t count, cow_loc *group)
+{
+    H5O_token_t token = {0};
+    uint64_t address;
+
+    if (cow_staged_group(bytes, list, count, &address) < 0)
+        return -1;
+    cow_put64(token.__data, address);
+    if (cow_native_open_token((cow_loc){file, H5I_FILE}, &token, group) < 0)
+        return -1;
+    if (group->type == H5I_GROUP)
+        return 0;
+    cow_native_close(*group);
+    return cow_error(COW_CORRUPT, "the group that new objects are linked from is none");
+}
+
+/* DROP: with it goes what it still leads to. Else it stays, without any use: HDF5 would have to read what it could not. */
+static int close_group(cow_loc group, bool drop)
+{
+    const int status = drop ? cow_native_change_references(group, -1) : 0;
+
+    return cow_native_close(group) < 0 ? -1 : status;
+}
+
+static int move_links(void *file, const cow_native_bytes *bytes, const cow_staged list[], size_t count, cow_loc to)
+{
+    cow_loc group;
+    int status = 0;
+
+    if (open_group(file, bytes, list, count, &group) < 0)
+        return -1;
+    for (size_t i = 0; status == 0 && i < count; i++)
+        status = cow_native_link_move(group, list[i].name, to, list[i].name);
+    return close_group(group, status == 0) < 0 ? -1 : status;
+}
+
+int cow_staged_link(void *file, const cow_native_bytes *bytes, const cow_staged list[], size_t count, cow_loc group)
+{
+    for (size_t i = 0, n; i < count; i += n) {
+        n = count - i < TOGETHER ? count - i : TOGETHER;
+        if (move_links(file, bytes, list + i, n, group) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int cow_staged_link_to(void *file, const cow_native_bytes *bytes, uint64_t address, void *at, const H5VL_loc_params_t *loc,
+                       const char *to, hid_t lcpl)
+{
+    const cow_staged one = {"new", address};
+    const H5VL_loc_params_t source = cow_by_name(H5I_GROUP, one.name), target = cow_by_name(loc->obj_type, to);
+    const size_t before = cow_errors_count();
+    const unsigned long failures = cow_journal_driver_file_failures(bytes->fileno);
+    cow_loc group;
+    bool moved;
+
+    if (open_group(file, bytes, &one, 1, &group) < 0)
+        return 0;
+    H5E_BEGIN_TRY
+    {
+        moved = H5VLlink_move(group.object, &source, at, &target, cow_native_id(), lcpl, H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) >= 0;
+    }
+    H5E_END_TRY
+    if (!moved)
+        cow_errors_drop(before);
+    return close_group(group, cow_journal_driver_file_failures(bytes->fileno) == failures) < 0 ? -1 : moved;
+}
