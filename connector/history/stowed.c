@@ -129,7 +129,8 @@ static size_t list_waiting(cow_file *file, cow_dataset *list[])
 static void put_away(cow_file *file, cow_dataset *list[], size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        cow_stowed_head *head = cow_dataset_dirty(list[i]) ? NULL : malloc(sizeof *head);
+        cow_stowed_head *head =
+            cow_dataset_dirty(list[i]) || list[i]->root == COW_NO_NODE ? NULL : malloc(sizeof *head);
 
         if (head == NULL)
             continue;
