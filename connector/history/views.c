@@ -99,14 +99,16 @@ static int keep_open(cow_views *v, uint64_t offset, void *group)
     return 0;
 }
 
-/* The group of the views at OFFSET, where there is one. 1; 0; -1. */
-static int open_part(cow_file *file, uint64_t offset, cow_loc *group)
+/* The group that has the view of the record at OFFSET, where it is there: a part may not be yet. 1; 0; -1. */
+static int open_group(cow_file *file, uint64_t offset, cow_loc *group)
 {
     cow_views *v = file->views;
     char path[COW_PATH_MAX];
     cow_loc views;
     int exists;
 
+    if (offset < v->parts)
+        return cow_folder_open(file, COW_FOLDER_VIEWS, group) < 0 ? -1 : 1;
     *group = (cow_loc){open_already(v, offset), H5I_GROUP};
     if (group->object != NULL)
         return 1;
@@ -142,9 +144,7 @@ int cow_views_open(cow_file *file, uint64_t offset, cow_loc *group, char path[CO
 
     if (cow_views_place(file, offset, path) < 0 || cow_views_link(file) < 0)
         return -1;
-    if (offset < v->parts)
-        return cow_folder_open(file, COW_FOLDER_VIEWS, group);
-    if ((status = open_part(file, offset, group)) != 0)
+    if ((status = open_group(file, offset, group)) != 0)
         return status < 0 ? -1 : 0;
     cow_layout_part_path(part, offset);
     group->object = cow_native_group_create(file->loc, part, H5P_DEFAULT);
@@ -161,8 +161,7 @@ int cow_views_exist(cow_file *file, uint64_t offset)
         return 1;
     if (cow_views_path(file, path, offset) < 0)
         return -1;
-    status = offset < file->views->parts ? cow_folder_open(file, COW_FOLDER_VIEWS, &group) == 0 ? 1 : -1
-                                         : open_part(file, offset, &group);
+    status = open_group(file, offset, &group);
     return status <= 0 ? status : cow_native_exists(group, cow_folder_name(path));
 }
 
@@ -230,12 +229,11 @@ static int link_together(new_parts *p, uint64_t offset, const cow_staged list[],
     cow_file *file = p->file;
     char path[COW_PATH_MAX];
     cow_loc group;
-    int there = 1;
+    const int there = open_group(file, offset, &group);
 
-    if (offset < file->views->parts ? cow_folder_open(file, COW_FOLDER_VIEWS, &group) < 0
-                                    : (there = open_part(file, offset, &group)) < 0)
+    if (there < 0)
         return -1;
-    if (there)
+    if (there > 0)
         return cow_staged_link(file->native, cow_file_bytes(file), list, count, group);
     if (p->count == COW_STAGED_MOST && link_parts(p) < 0)
         return -1;

@@ -288,14 +288,22 @@ uint64_t cow_disk_written(const cow_disk *disk, uint64_t size)
     return disk->pages == NULL ? size : cow_pages_end(disk->pages);
 }
 
+/* What waits of them is written, and then all of them are to be changed past the pages, whatever becomes of it. */
+static int changes(const cow_disk *disk, uint64_t address, uint64_t size)
+{
+    if (cow_disk_settle(disk, address, size) < 0)
+        return -1;
+    if (disk->pages != NULL)
+        cow_pages_forget(disk->pages, address, size);
+    return 0;
+}
+
 int cow_disk_write(const cow_disk *disk, uint64_t address, const void *buffer, size_t size)
 {
     int status;
 
-    if (cow_disk_settle(disk, address, size) < 0)
+    if (changes(disk, address, size) < 0)
         return -1;
-    if (disk->pages != NULL)
-        cow_pages_forget(disk->pages, address, size); /* whatever becomes of it */
     status = write_there(disk, address, buffer, size);
     if (status == 0 && disk->pages != NULL)
         cow_pages_reach(disk->pages, address + size);
@@ -376,12 +384,10 @@ void cow_disk_hole(const cow_disk *disk, uint64_t address, uint64_t size)
 {
     if (disk->calls->hole == NULL)
         return;
-    if (cow_disk_settle(disk, address, size) < 0) {
+    if (changes(disk, address, size) < 0) {
         cow_error_clear();
         return;
     }
-    if (disk->pages != NULL)
-        cow_pages_forget(disk->pages, address, size);
     while (disk->calls->hole(disk->calls->context, disk->fd, (off_t)address, (off_t)size) < 0 && errno == EINTR)
         ;
 }

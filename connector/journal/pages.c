@@ -71,6 +71,14 @@ static place *place_of(cow_pages *pages, uint64_t number)
     return &pages->place[number % PLACES];
 }
 
+/* Page NUMBER, if something of it waits; else NULL. */
+static const place *waiting_at(cow_pages *pages, uint64_t number)
+{
+    const place *p = place_of(pages, number);
+
+    return p->number == number && waits(p) ? p : NULL;
+}
+
 static void is_written(cow_pages *pages, place *p)
 {
     p->from = p->to = 0;
@@ -94,10 +102,10 @@ static int write_back(cow_pages *pages, const void *context, place *p)
     size_t size = 0;
 
     while (last - first + 1 < TOGETHER && first > 0 && place_of(pages, first)->from == 0 &&
-           holds(next = place_of(pages, first - 1), first - 1) && next->to == PAGE)
+           (next = waiting_at(pages, first - 1)) != NULL && next->to == PAGE)
         first--;
-    while (last - first + 1 < TOGETHER && place_of(pages, last)->to == PAGE && last < UINT64_MAX / PAGE &&
-           holds(next = place_of(pages, last + 1), last + 1) && waits(next) && next->from == 0)
+    while (last - first + 1 < TOGETHER && last < UINT64_MAX / PAGE && place_of(pages, last)->to == PAGE &&
+           (next = waiting_at(pages, last + 1)) != NULL && next->from == 0)
         last++;
     if (first == last || together(pages) == NULL) {
         first = last = p->number;
@@ -262,20 +270,14 @@ void cow_pages_overlay(cow_pages *pages, uint64_t address, void *buffer, size_t 
         each(pages, address, size, copy_waiting, &(given){address, buffer});
 }
 
-typedef struct settling {
-    const void *context;
-} settling;
-
 static int settle_place(cow_pages *pages, void *context, place *p, size_t from, size_t to)
 {
-    const settling *s = context;
-
-    return from < p->to && p->from < to ? write_back(pages, s->context, p) : 0;
+    return from < p->to && p->from < to ? write_back(pages, context, p) : 0;
 }
 
 int cow_pages_settle(cow_pages *pages, const void *context, uint64_t address, uint64_t size)
 {
-    return pages->waiting == 0 || pages->frozen ? 0 : each(pages, address, size, settle_place, &(settling){context});
+    return pages->waiting == 0 || pages->frozen ? 0 : each(pages, address, size, settle_place, (void *)(uintptr_t)context);
 }
 
 uint64_t cow_pages_end(const cow_pages *pages)
@@ -291,7 +293,6 @@ void cow_pages_reach(cow_pages *pages, uint64_t end)
 
 void cow_pages_cut(cow_pages *pages, uint64_t end)
 {
-    cow_pages_forget(pages, end, UINT64_MAX);
     pages->end = end;
 }
 

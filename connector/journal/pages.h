@@ -43,7 +43,8 @@ int cow_pages_settle(cow_pages *pages, const void *context, uint64_t address, ui
 
 /* These bytes of the file change, or have changed: no longer known, nor written, if they wait. Not in the middle of what waits. */
 void cow_pages_forget(cow_pages *pages, uint64_t address, uint64_t size);
-/* The size that the file must have, as far as nothing waits: it was written up to END past the pages; it was cut, or made longer, to END. */
+/* The size that the file must have, as far as nothing waits: it was written up to END past the pages; it was cut, or made longer, to END, and what is behind is
+ * forgotten already. */
 uint64_t cow_pages_end(const cow_pages *pages);
 void cow_pages_reach(cow_pages *pages, uint64_t end);
 void cow_pages_cut(cow_pages *pages, uint64_t end);

@@ -204,6 +204,7 @@ int cow_native_element_size(void *file, hid_t type, size_t *bytes);
 /* The creation properties of a virtual dataset of which nothing was set but whether it keeps TIMES, without its layout. One list for all: the caller closes
  * it, and does not change it. */
 hid_t cow_native_usual_dcpl(bool times);
+/* Is DCPL that list? */
 bool cow_native_is_usual_dcpl(hid_t dcpl, bool *times);
 void *cow_native_dataset_create(cow_loc at, const char *path, hid_t type, hid_t space, hid_t dcpl);
 void *cow_native_dataset_open(cow_loc at, const char *path);
