@@ -231,9 +231,12 @@ static int set_head_extent(cow_dataset *dataset)
 
 static int unlink_head(cow_loc heads, const char *head)
 {
-    const int exists = cow_native_exists(heads, cow_folder_name(head));
-
-    return exists > 0 ? cow_native_link_delete(heads, cow_folder_name(head)) : exists;
+    if (cow_native_link_delete(heads, cow_folder_name(head)) == 0) /* it is nearly always there */
+        return 0;
+    if (cow_native_exists(heads, cow_folder_name(head)) != 0)
+        return -1;
+    cow_error_clear();
+    return 0;
 }
 
 int cow_head_lead(cow_file *file, uint64_t id, uint64_t root, bool first)

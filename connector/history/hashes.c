@@ -122,11 +122,18 @@ static cow_table *told(cow_hashes *h, cow_table *under)
 
 /* ---- for the pool, or the table of snapshots ---- */
 
+static cow_table_kind kind_of(const cow_hashes *h)
+{
+    return h->snapshots ? COW_TABLE_SNAPSHOT_ROWS : COW_TABLE_HASHES;
+}
+
 static int open_under(const cow_hashes *h, cow_table **under)
 {
-    *under = cow_layout_still_table(h->file->written, h->snapshots ? COW_TABLE_SNAPSHOT_ROWS : COW_TABLE_HASHES, h->id, 0);
+    *under = cow_layout_still_table(h->file->written, kind_of(h), h->id, 0);
     if (*under != NULL)
         return 1;
+    if (cow_layout_still_lacks(h->file->written, kind_of(h)))
+        return 0;
     return h->snapshots ? cow_layout_snapshot_rows_open(h->file->loc, under)
                         : cow_layout_hashes_open(h->file->loc, h->id, under);
 }
@@ -157,6 +164,7 @@ static cow_table *make_hashes(void *context)
             cow_error(COW_IO, "%s: what helps to find equal chunks of pool %u could not be read", h->file->name, h->id);
         return NULL;
     }
+    cow_layout_still_made(h->file->written, kind_of(h));
     under = h->snapshots ? cow_layout_snapshot_rows_make(h->file->loc) : cow_layout_hashes_make(h->file->loc, h->id);
     looked_at(h, 0, before, false);
     cow_own_changed(h->file);

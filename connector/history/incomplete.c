@@ -109,6 +109,13 @@ static int visit_head(void *context, const cow_layout_lack *row)
                : -1;
 }
 
+/* 1; 0: there is none, and *TABLE is NULL; -1. */
+static int open_table(const cow_file *file, cow_table **table)
+{
+    *table = NULL;
+    return cow_layout_still_lacks(file->written, COW_TABLE_INCOMPLETE) ? 0 : cow_layout_lacks_open(file->loc, table);
+}
+
 int cow_lacks_visit(cow_file *file, cow_lack_visitor *visit, void *context)
 {
     heads h = {visit, context, cow_versions_known(file)};
@@ -116,7 +123,7 @@ int cow_lacks_visit(cow_file *file, cow_lack_visitor *visit, void *context)
     uint64_t rows;
     int status;
 
-    if (file->incomplete->lost || (status = cow_layout_lacks_open(file->loc, &table)) == 0)
+    if (file->incomplete->lost || (status = open_table(file, &table)) == 0)
         return 0;
     if (status > 0) {
         status = !file->opened_all && cow_layout_log_rows(file->loc, &h.versions) < 0
@@ -148,7 +155,7 @@ int cow_lacks_load(cow_file *file)
 
     if (file->incomplete->read)
         return 0;
-    if ((status = cow_layout_lacks_open(file->loc, &table)) > 0) {
+    if ((status = open_table(file, &table)) > 0) {
         status = each_row(file, table, take, file, &rows);
         table->close(table);
     }
@@ -219,10 +226,13 @@ int cow_lacks_put(cow_file *file, uint64_t from, const cow_lacks *lacks)
 
     if (file->incomplete->lost && cow_layout_lacks_drop(file->loc) < 0)
         return -1;
-    if ((status = cow_layout_lacks_open(file->loc, &table)) < 0 || (table == NULL && lacks->count == 0))
+    if ((status = open_table(file, &table)) < 0 || (table == NULL && lacks->count == 0))
         return status;
-    if (table == NULL && (table = cow_layout_table_create(file->loc, COW_TABLE_INCOMPLETE, 0, 0)) == NULL)
-        return -1;
+    if (table == NULL) {
+        cow_layout_still_made(file->written, COW_TABLE_INCOMPLETE);
+        if ((table = cow_layout_table_create(file->loc, COW_TABLE_INCOMPLETE, 0, 0)) == NULL)
+            return -1;
+    }
     status = put_rows(file, table, from, lacks);
     table->close(table);
     return status;

@@ -167,9 +167,12 @@ static int version_stands(const cow_file *file, const char *name)
 static bool tag_stands(const cow_file *file, const char *name)
 {
     char path[COW_PATH_MAX + 256];
-    int exists = cow_native_exists(file->loc, COW_PATH_TAGS);
     H5O_info2_t info;
+    int exists;
 
+    if (cow_layout_still_lacks_tag(file->written, name))
+        return false;
+    exists = cow_native_exists(file->loc, COW_PATH_TAGS);
     snprintf(path, sizeof path, COW_PATH_TAGS "/%s", name);
     if (exists > 0 &&
         (cow_layout_hard(file->loc, COW_PATH_TAGS) < 0 ||

@@ -20,6 +20,7 @@
 #include "history/header.h"
 #include "journal/driver.h"
 #include "native/dense.h"
+#include "native/small_group.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -202,15 +203,16 @@ static int differs(cow_walk *walk, uint64_t address, unsigned flags, cow_loc hea
 /* ---- deciding ---- */
 
 /* The hard links of a group's newest snapshot, by their names. */
-typedef struct former_link {
+/* The links of a group as they were listed. */
+typedef struct listed_link {
     char *name;
-    uint64_t address;
-} former_link;
+    H5L_info2_t info;
+} listed_link;
 
-typedef struct former_links {
-    former_link *link;
+typedef struct listed_links {
+    listed_link *link;
     size_t count, room;
-} former_links;
+} listed_links;
 
 typedef struct place {
     cow_walk *walk;
@@ -220,8 +222,11 @@ typedef struct place {
     int answer; /* deciding: -1: the walk fails */
     /* building only */
     uint64_t address;
-    cow_loc target, previous; /* the new group; the group's newest snapshot, object NULL: none */
-    former_links former;      /* those of `previous` */
+    cow_loc target;           /* the new group */
+    uint64_t before;          /* the group's newest snapshot; UINT64_MAX: there is none */
+    cow_loc previous;         /* the same, where it is open; else object NULL */
+    cow_small_group former;   /* its links, in the order of their names */
+    listed_links listed;      /* those of `group`, where they were all listed already; else link NULL */
 } place;
 
 /* A link that was met: an object can be looked at by it without being opened. */
@@ -231,6 +236,12 @@ typedef struct by_link {
 } by_link;
 
 static int decide(cow_walk *walk, uint64_t address, const char *path, const by_link *met);
+
+/* The link to the history itself, which no version has. */
+static bool is_history(const place *p, const char *name)
+{
+    return p->root && strcmp(name, COW_GROUP) == 0;
+}
 
 #define NOWHERE "//" /* the path of what was not met by its links */
 
@@ -261,7 +272,7 @@ static int decide_child(void *context, const char *name, const H5L_info2_t *info
             p->answer = NEW;
         free(value);
     }
-    if (info->type != H5L_TYPE_HARD || (p->root && strcmp(name, COW_GROUP) == 0))
+    if (info->type != H5L_TYPE_HARD || is_history(p, name))
         return 0;
     if (p->walk->full && cow_map_get(&p->walk->several, cow_address(&info->u.token), NULL))
         cow_changes_held_by(p->walk->file, cow_address(&info->u.token), p->path);
@@ -694,6 +705,64 @@ static int copy_link(place *p, const char *name, const H5L_info2_t *info)
     return status;
 }
 
+/* ---- the links of the previous snapshot ---- */
+
+static int note_former(void *context, const char *name, const H5L_info2_t *info)
+{
+    cow_small_group *former = context;
+    char *copy;
+
+    if (info->type != H5L_TYPE_HARD)
+        return 0;
+    if (COW_RESERVE(former->link, former->room, former->count, 1) < 0 || (copy = strdup(name)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for the links of a group");
+    former->link[former->count++] = (cow_small_link){.name = copy, .address = cow_address(&info->u.token)};
+    return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const cow_small_link *)a)->name, ((const cow_small_link *)b)->name);
+}
+
+/* The link NAME of the previous snapshot. NULL: it has none. */
+static cow_small_link *find_former(const place *p, const char *name)
+{
+    const cow_small_link key = {.name = (char *)(uintptr_t)name};
+
+    return p->former.count == 0
+               ? NULL
+               : bsearch(&key, p->former.link, p->former.count, sizeof *p->former.link, by_name);
+}
+
+/* Has the previous snapshot the link NAME to the snapshot at ADDRESS? */
+static bool had_link(const place *p, const char *name, uint64_t address)
+{
+    const cow_small_link *found = find_former(p, name);
+
+    return found != NULL && found->address == address;
+}
+
+/* Was the new group made with this link? */
+static bool is_kept(const place *p, const char *name)
+{
+    const cow_small_link *found = find_former(p, name);
+
+    return found != NULL && found->kept;
+}
+
+/* Does the previous snapshot of the group have, below NAME, another snapshot of head ADDRESS than the one that is said to be the
+ * newest? */
+static bool is_misled(const cow_walk *walk, const place *p, const char *name, uint64_t address)
+{
+    const cow_small_link *found = find_former(p, name);
+    const cow_layout_snapshot_row *made;
+    uint64_t newest;
+
+    return found != NULL && cow_snapshots_newest(walk->file, address, &newest) && found->address != newest &&
+           (made = cow_snapshots_made(walk->file, found->address)) != NULL && made->head == address;
+}
+
 static int build_link(void *context, const char *name, const H5L_info2_t *info)
 {
     place *p = context;
@@ -701,7 +770,7 @@ static int build_link(void *context, const char *name, const H5L_info2_t *info)
     char *path;
     int status;
 
-    if (p->root && strcmp(name, COW_GROUP) == 0)
+    if (is_history(p, name) || is_kept(p, name))
         return 0;
     if (info->type == H5L_TYPE_ERROR) { /* it cannot be told: the reason, this time */
         if (cow_native_link_info(p->group, name, &again) < 0)
@@ -966,91 +1035,165 @@ static hid_t snapshot_type(void *context, hid_t named)
     return cow_native_type_id(snapshot);
 }
 
+static int each_listed(place *p)
+{
+    int status = 0;
+
+    for (size_t i = 0; status == 0 && i < p->listed.count; i++)
+        status = build_link(p, p->listed.link[i].name, &p->listed.link[i].info);
+    return status;
+}
+
 /* Its members are made and noted with it, so what fails once it is noted itself fails the walk. */
 static int fill_group(cow_walk *walk, place *p, bool by_creation)
 {
     if (note_built(walk, p->address, p->target) < 0 ||
         copy_header(walk, p->group, p->address, p->path, p->target) < 0)
         return fail(walk);
-    if (cow_native_links(p->group, by_creation ? COW_LINKS_BY_CREATION : COW_LINKS_ANY, build_link, p) < 0 &&
+    if ((p->listed.link != NULL ? each_listed(p)
+                                : cow_native_links(p->group, by_creation ? COW_LINKS_BY_CREATION : COW_LINKS_ANY, build_link, p)) < 0 &&
         lack(walk, p->address, p->path, "members", NULL) < 0)
         return fail(walk);
     return note_sums(walk, p->address, p->target, COW_NO_NODE) < 0 ? fail(walk) : 0;
 }
 
-static int note_former(void *context, const char *name, const H5L_info2_t *info)
-{
-    former_links *former = context;
-    char *copy;
-
-    if (info->type != H5L_TYPE_HARD)
-        return 0;
-    if (COW_RESERVE(former->link, former->room, former->count, 1) < 0 || (copy = strdup(name)) == NULL)
-        return cow_error(COW_MEMORY, "no memory for the links of a group");
-    former->link[former->count++] = (former_link){copy, cow_address(&info->u.token)};
-    return 0;
-}
-
-static void forget_former(former_links *former)
-{
-    for (size_t i = 0; i < former->count; i++)
-        free(former->link[i].name);
-    free(former->link);
-    *former = (former_links){0};
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const former_link *)a)->name, ((const former_link *)b)->name);
-}
-
-/* The link NAME of the previous snapshot. NULL: it has none. */
-static const former_link *find_former(const place *p, const char *name)
-{
-    const former_link key = {.name = (char *)(uintptr_t)name};
-
-    return p->former.count == 0 /* they were listed in this order */
-               ? NULL
-               : bsearch(&key, p->former.link, p->former.count, sizeof *p->former.link, by_name);
-}
-
-/* Has the previous snapshot the link NAME to the snapshot at ADDRESS? */
-static bool had_link(const place *p, const char *name, uint64_t address)
-{
-    const former_link *found = find_former(p, name);
-
-    return found != NULL && found->address == address;
-}
-
-/* Does the previous snapshot of the group have, below NAME, another snapshot of head ADDRESS than the one that is said to be the
- * newest? */
-static bool is_misled(const cow_walk *walk, const place *p, const char *name, uint64_t address)
-{
-    const former_link *found = find_former(p, name);
-    const cow_layout_snapshot_row *made;
-    uint64_t newest;
-
-    return found != NULL && cow_snapshots_newest(walk->file, address, &newest) && found->address != newest &&
-           (made = cow_snapshots_made(walk->file, found->address)) != NULL && made->head == address;
-}
-
 /* The newest snapshot of a group only spares openings. */
-static void open_previous(place *p, uint64_t address)
+static bool open_previous(place *p)
 {
-    H5O_token_t token = cow_token(address);
+    H5O_token_t token = cow_token(p->before);
 
-    if (cow_native_open_token(p->walk->file->loc, &token, &p->previous) < 0)
+    if (p->previous.object == NULL && p->before != UINT64_MAX &&
+        cow_native_open_token(p->walk->file->loc, &token, &p->previous) < 0)
         p->previous.object = NULL;
-    else if (p->previous.type != H5I_GROUP || cow_native_links(p->previous, COW_LINKS_BY_NAME, note_former, &p->former) < 0)
-        forget_former(&p->former);
+    cow_error_clear();
+    return p->previous.object != NULL && p->previous.type == H5I_GROUP;
+}
+
+static void list_previous(place *p)
+{
+    if (open_previous(p) && cow_native_links(p->previous, COW_LINKS_BY_NAME, note_former, &p->former) < 0)
+        cow_small_group_free(&p->former);
     cow_error_clear();
 }
 
 static void close_previous(place *p)
 {
-    forget_former(&p->former);
+    cow_small_group_free(&p->former);
     if (p->previous.object != NULL && cow_native_close(p->previous) < 0)
         cow_error_clear();
+    p->previous.object = NULL;
+}
+
+/* ---- small groups, by their bytes ---- */
+
+static int note_listed(void *context, const char *name, const H5L_info2_t *info)
+{
+    place *p = context;
+    listed_links *listed = &p->listed;
+    char *copy;
+
+    if (is_history(p, name))
+        return 0;
+    if (COW_RESERVE(listed->link, listed->room, listed->count, 1) < 0 || (copy = strdup(name)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for the links of a group");
+    listed->link[listed->count++] = (listed_link){copy, *info};
+    return 0;
+}
+
+static void forget_listed(listed_links *listed)
+{
+    for (size_t i = 0; i < listed->count; i++)
+        free(listed->link[i].name);
+    free(listed->link);
+    *listed = (listed_links){0};
+}
+
+/* What LINK leads to counts MORE, in its bytes. 1; 0: HDF5 has to do that; -1. */
+static int count_links(const cow_file *file, const cow_small_link *link, int more)
+{
+    const cow_still *still = cow_layout_still_bytes(file->written);
+
+    return cow_journal_driver_met(file->fileno, link->address)
+               ? 0
+               : cow_header_count_links(cow_still_source(still), link->address, more, cow_still_write, (void *)(uintptr_t)still);
+}
+
+/* Has the new group the link as the previous one? Then what it leads to counts it. 1; 0: the link is made by HDF5; -1: the walk fails. */
+static int keep_link(place *p, const listed_link *link)
+{
+    cow_walk *walk = p->walk;
+    cow_file *file = walk->file;
+    cow_small_link *former = find_former(p, link->name);
+    uint64_t address = cow_address(&link->info.u.token), newest;
+    char *path;
+    int status;
+
+    if (link->info.type != H5L_TYPE_HARD || former == NULL || cow_map_get(&walk->built, address, NULL) ||
+        !cow_snapshots_newest(file, address, &newest) || newest != former->address)
+        return 0;
+    if ((path = child_path(p->path, link->name)) == NULL)
+        return fail(walk);
+    status = decide(walk, address, path, NULL);
+    free(path);
+    if (status != SAME)
+        return status < 0 ? fail(walk) : 0;
+    if ((status = count_links(file, former, 1)) < 0)
+        return fail(walk);
+    former->kept = status > 0;
+    return status;
+}
+
+static int keep_none(place *p)
+{
+    cow_error_held *held = cow_error_hold();
+
+    for (size_t i = 0; i < p->former.count; i++)
+        if (p->former.link[i].kept && count_links(p->walk->file, &p->former.link[i], -1) < 0)
+            cow_error_clear(); /* the snapshot will not go with its last link: nothing worse */
+    cow_error_put_back(held);
+    return fail(p->walk);
+}
+
+/* The new group, with all links that stay as they are in the previous one, where that is one with usual properties and few links; HDF5 goes on with the
+ * rest. 1: *MADE; 0: HDF5 makes it; -1: the walk fails. */
+static int keep_links(place *p, cow_loc *made)
+{
+    cow_file *file = p->walk->file;
+    const cow_native_bytes *bytes = file->written == NULL || p->before == UINT64_MAX ? NULL : cow_file_bytes(file);
+    H5O_token_t token;
+    uint64_t address;
+    size_t names = 0, kept = 0;
+    int status;
+
+    if (bytes == NULL || bytes->base != 0 || bytes->shares || cow_journal_driver_met(file->fileno, p->before) ||
+        cow_small_group_read(cow_still_source(cow_layout_still_bytes(file->written)), p->before, &p->former) <= 0 ||
+        p->former.count == 0 || cow_native_links(p->group, COW_LINKS_ANY, note_listed, p) < 0) {
+        cow_error_clear();
+        cow_small_group_free(&p->former);
+        forget_listed(&p->listed);
+        return 0;
+    }
+    qsort(p->former.link, p->former.count, sizeof *p->former.link, by_name);
+    for (size_t i = 0; i < p->listed.count; i++)
+        names += strlen(p->listed.link[i].name);
+    if (p->listed.count > COW_SMALL_LINKS || names > COW_SMALL_NAMES)
+        return 0;
+    for (size_t i = 0; i < p->listed.count; i++) {
+        if ((status = keep_link(p, &p->listed.link[i])) < 0)
+            return keep_none(p);
+        kept += status > 0;
+    }
+    if (kept == 0)
+        return 0;
+    if (cow_small_group_write(bytes, &p->former, p->listed.count - kept, names, &address) < 0)
+        return keep_none(p);
+    token = cow_token(address);
+    if (cow_native_open_token(file->loc, &token, made) < 0)
+        return keep_none(p);
+    /* as what HDF5 makes without a link: it goes when it is closed before it has one */
+    if (cow_native_change_references(*made, -1) < 0 || cow_unlinked_note(&p->walk->unlinked, *made) < 0)
+        return fail(p->walk);
+    return 1;
 }
 
 /* ---- groups that are copied ---- */
@@ -1134,7 +1277,7 @@ static int copy_member(group_copy *g, size_t at)
     int in_head, in_former, status;
 
     *link = (changed_link){.name = name, .to = UINT64_MAX};
-    if (p->root && strcmp(name, COW_GROUP) == 0)
+    if (is_history(p, name))
         return 1;
     if ((in_head = is_there(p->group, name, &head)) < 0 || (in_former = is_there(p->previous, name, &former)) < 0)
         return -1;
@@ -1149,7 +1292,7 @@ static int copy_member(group_copy *g, size_t at)
         return 0;
     scratch.target = g->scratch;
     scratch.previous.object = NULL;
-    scratch.former = (former_links){0};
+    scratch.former = (cow_small_group){0};
     status = build(walk, &scratch, name, cow_address(&head.u.token), path);
     free(path);
     if (status == 0 && (status = is_there(scratch.target, name, &made)) > 0) {
@@ -1287,7 +1430,6 @@ static int copy_group(cow_walk *walk, place *p, cow_loc *made)
     cow_dense_free(g.dense);
     free(g.link);
     close_previous(p);
-    p->previous.object = NULL;
     if (status > 0 || walk->failed)
         return status;
     if (made->object != NULL && cow_native_close(*made) < 0)
@@ -1308,37 +1450,45 @@ static int end_copying(cow_walk *walk)
     return exists < 0 ? -1 : 0;
 }
 
+/* An empty one, with the creation properties of the head. 1; -1. */
+static int make_group(place *p, cow_loc *made, bool *by_creation)
+{
+    hid_t gcpl = cow_native_gcpl_of(p->group.object); /* until the next group is made, which may be a member */
+    unsigned order;
+
+    if (gcpl < 0 || cow_native_group_unfiltered(p->walk->file->native, gcpl) < 0 ||
+        (made->object = cow_native_group_anonymous(p->walk->file->loc, gcpl)) == NULL ||
+        cow_unlinked_note(&p->walk->unlinked, *made) < 0)
+        return -1;
+    if (H5Pget_link_creation_order(gcpl, &order) < 0)
+        return cow_error_native("cannot get the creation properties of a group");
+    *by_creation = (order & H5P_CRT_ORDER_TRACKED) != 0;
+    if (p->former.count == 0)
+        list_previous(p);
+    return 1;
+}
+
 /* An anonymous group with everything of HEAD; the caller links and closes it. */
 static int build_group(cow_walk *walk, cow_loc head, uint64_t address, const char *path, cow_loc *made)
 {
-    hid_t gcpl;
-    unsigned order = 0;
     place p = {.walk = walk, .group = head, .path = path, .root = path[0] == '\0', .address = address};
-    uint64_t before;
-    bool had = cow_snapshots_newest(walk->file, address, &before);
-    int status = -1;
+    bool by_creation = false;
+    int status;
 
     made->type = H5I_GROUP;
     made->object = NULL;
     if ((status = copy_group(walk, &p, made)) != 0)
         return status < 0 ? -1 : 0;
-    status = -1;
-    gcpl = cow_native_gcpl_of(head.object); /* until the next group is made, which may be a member */
-    if (gcpl < 0 || cow_native_group_unfiltered(walk->file->native, gcpl) < 0 ||
-        (made->object = cow_native_group_anonymous(walk->file->loc, gcpl)) == NULL ||
-        cow_unlinked_note(&walk->unlinked, *made) < 0)
-        goto done;
-    if (H5Pget_link_creation_order(gcpl, &order) < 0) {
-        cow_error_native("cannot get the creation properties of a group");
-        goto done;
-    }
+    if (!cow_snapshots_newest(walk->file, address, &p.before))
+        p.before = UINT64_MAX;
+    if ((status = keep_links(&p, made)) == 0)
+        status = make_group(&p, made, &by_creation);
     p.target = *made;
-    if (had)
-        open_previous(&p, before);
     /* noted before its members are built: a member may be this group again */
-    status = fill_group(walk, &p, (order & H5P_CRT_ORDER_TRACKED) != 0);
+    if (status > 0)
+        status = fill_group(walk, &p, by_creation);
     close_previous(&p);
-done:
+    forget_listed(&p.listed);
     return status;
 }
 
@@ -1448,7 +1598,7 @@ static int link_snapshot(cow_walk *walk, place *p, const char *name, uint64_t ad
 
     if (address == LEFT_OUT)
         return 0;
-    if (had_link(p, name, address) && cow_native_link_share(p->previous, p->target, name) == 0)
+    if (had_link(p, name, address) && open_previous(p) && cow_native_link_share(p->previous, p->target, name) == 0)
         return 0;
     cow_error_clear();
     if ((status = cow_native_open_token(walk->file->loc, &token, &object)) == 0) {

@@ -33,6 +33,8 @@
 #define MOST_KEPT   8192              /* noted rows that stay in memory */
 #define MOST_NOTED  ((size_t)1 << 18) /* rows at a time */
 #define FOUND_BLOCK 64                /* rows */
+#define MOST_GONE_THROUGH 4096        /* rows in memory that are gone through for what is asked, instead of being mapped */
+#define GONE_THROUGH      16          /* times, until they are mapped */
 
 /* What is looked for: part of the key. */
 typedef enum key_kind { OF_HEAD, OF_SNAPSHOT, STAMP } key_kind;
@@ -59,8 +61,10 @@ struct cow_snapshots {
     cow_layout_snapshot_row *row; /* from row base on */
     size_t base, count, room, written;
     size_t changed; /* the lowest row that differs from the file's */
-    cow_map of; /* head address -> row with its newest snapshot; before base only what was asked for, as in the next */
-    cow_map at; /* snapshot address -> its row */
+    cow_map of;    /* head address -> row with its newest snapshot; before `mapped` only what was asked for, as in the next */
+    cow_map at;    /* snapshot address -> its row */
+    size_t mapped; /* rows in memory before that one are not in the maps yet: a commit asks for a few */
+    size_t passed; /* rows that were gone through, instead */
     cow_map left_out; /* head objects that the newest version known of them had to do without: not deleted */
     cow_map outdated; /* head objects that changed after the newest version: their checksums are of before */
     uint64_t generation;
@@ -286,14 +290,54 @@ static int map_row(cow_snapshots *s, size_t row)
                : 0;
 }
 
-/* Of the rows in memory. */
-static int map_addresses(cow_snapshots *s)
+/* Rows in memory are other ones. */
+static void unmap(cow_snapshots *s)
 {
     forget_addresses(s);
-    for (size_t i = s->base; i < s->count; i++)
-        if (map_row(s, i) < 0)
+    s->mapped = s->count;
+    s->passed = 0;
+}
+
+static int put_older(cow_map *map, uint64_t address, size_t row)
+{
+    return cow_map_get(map, address, NULL) ? 0 : cow_map_put(map, address, row);
+}
+
+/* All rows in memory are in the maps. */
+static int map_all(cow_snapshots *s)
+{
+    for (; s->mapped > s->base; s->mapped--) {
+        const cow_layout_snapshot_row *row = row_at(s, s->mapped - 1);
+
+        if (put_older(&s->of, row->head, s->mapped - 1) < 0 ||
+            (row->snapshot != UINT64_MAX && put_older(&s->at, row->snapshot, s->mapped - 1) < 0))
             return -1;
+    }
     return 0;
+}
+
+/* The newest row in memory that has ADDRESS. It is found without memory for the maps, too. */
+static bool find_in_memory(cow_snapshots *s, key_kind kind, uint64_t address, uint64_t *row)
+{
+    cow_map *map = kind == OF_HEAD ? &s->of : &s->at;
+    const size_t rows = s->mapped - s->base;
+
+    if ((rows > MOST_GONE_THROUGH || s->passed > rows * GONE_THROUGH) && map_all(s) < 0)
+        cow_error_clear();
+    if (cow_map_get(map, address, row) && *row >= s->base)
+        return true;
+    if (kind == OF_SNAPSHOT && address == UINT64_MAX) /* none */
+        return false;
+    for (size_t i = s->mapped; i-- > s->base; s->passed++) {
+        const cow_layout_snapshot_row *r = &s->row[i - s->base];
+
+        if ((kind == OF_HEAD ? r->head : r->snapshot) != address)
+            continue;
+        if (cow_map_put(map, address, *row = i) < 0)
+            cow_error_clear();
+        return true;
+    }
+    return false;
 }
 
 /* Rows FROM to TO of the file. */
@@ -325,7 +369,8 @@ static int load_all(const cow_file *file)
     s->row = all;
     s->room = s->count;
     s->base = 0;
-    return map_addresses(s);
+    unmap(s);
+    return 0;
 }
 
 /* The row before base that has ADDRESS: 1; 0: none; -1. */
@@ -349,9 +394,7 @@ static int search(const cow_file *file, key_kind kind, uint64_t address, uint64_
         cow_error_clear();
         close_runs(s);
     }
-    if (load_all(file) < 0)
-        return -1;
-    return cow_map_get(map, address, row);
+    return load_all(file) < 0 ? -1 : find_in_memory(s, kind, address, row);
 }
 
 void cow_snapshots_distrust(cow_file *file)
@@ -366,8 +409,9 @@ void cow_snapshots_distrust(cow_file *file)
 static int find(const cow_file *file, key_kind kind, uint64_t address, uint64_t *row)
 {
     cow_snapshots *s = file->snapshots;
-
-    return cow_map_get(kind == OF_HEAD ? &s->of : &s->at, address, row) ? 1 : search(file, kind, address, row);
+    return cow_map_get(kind == OF_HEAD ? &s->of : &s->at, address, row) || find_in_memory(s, kind, address, row)
+               ? 1
+               : search(file, kind, address, row);
 }
 
 /* The row with the newest snapshot of HEAD, or that of the snapshot at ADDRESS. NULL: there is none; or the table cannot be read,
@@ -399,13 +443,14 @@ static int note_lack(void *context, uint64_t version, uint64_t head, bool to_com
                : 0;
 }
 
-/* Of the rows in memory, and of what versions lack. */
+/* Of what versions lack; rows in memory are mapped when they are asked for. */
 static int map_rows(cow_file *file)
 {
     cow_snapshots *s = file->snapshots;
 
     free_maps(s);
-    return map_addresses(s) < 0 ? -1 : cow_lacks_visit(file, note_lack, file);
+    unmap(s);
+    return cow_lacks_visit(file, note_lack, file);
 }
 
 int cow_snapshots_load(cow_file *file)
@@ -491,7 +536,7 @@ bool cow_snapshots_gone(const cow_file *file, uint64_t head)
 int cow_snapshots_each(const cow_file *file, cow_snapshots_visitor *visit, void *context)
 {
     const cow_map *of = &file->snapshots->of;
-    int status = load_all(file);
+    int status = load_all(file) < 0 || map_all(file->snapshots) < 0 ? -1 : 0;
 
     for (size_t i = 0; status == 0 && i < of->capacity; i++)
         if (of->entry[i].used)
@@ -550,11 +595,11 @@ int cow_snapshots_add(cow_file *file, const cow_layout_snapshot_row *added)
 {
     cow_snapshots *s = file->snapshots;
     uint64_t row;
+    const bool found = find_in_memory(s, OF_HEAD, added->head, &row); /* what is before base is of finished versions */
 
     cow_map_remove(&s->left_out, added->head);
     cow_map_remove(&s->outdated, added->head);
-    /* what is before base is of finished versions */
-    if (!cow_map_get(&s->of, added->head, &row) || row < s->base || row_at(s, row)->version != added->version) {
+    if (!found || row_at(s, row)->version != added->version) {
         if (COW_RESERVE(s->row, s->room, s->count - s->base, 1) < 0)
             return no_memory(file);
         row = s->count++;
@@ -660,7 +705,7 @@ static void purge_free(purge *p)
 
 static int weigh(purge *p)
 {
-    if (cow_snapshots_load_all(p->file) < 0)
+    if (cow_snapshots_load_all(p->file) < 0 || map_all(p->file->snapshots) < 0)
         return -1;
     p->kept = calloc(p->versions + 1, sizeof *p->kept);
     p->needed = calloc(p->file->snapshots->count + 1, sizeof *p->needed);
@@ -747,19 +792,19 @@ static int make_runs(cow_file *file)
 }
 
 /* A program that makes very many versions does not keep all rows. */
-static int forget_noted(cow_snapshots *s)
+static void forget_noted(cow_snapshots *s)
 {
     size_t rows = s->count - s->by.noted;
     cow_layout_snapshot_row *rest;
 
     if (s->by.noted - s->base <= MOST_KEPT || (rest = malloc((rows + 1) * sizeof *rest)) == NULL)
-        return 0;
+        return;
     memcpy(rest, s->row + (s->by.noted - s->base), rows * sizeof *rest);
     free(s->row);
     s->row = rest;
     s->room = rows + 1;
     s->base = s->by.noted;
-    return map_addresses(s);
+    unmap(s);
 }
 
 /* Rows of finished versions, when they are many, after they were written. */
@@ -774,8 +819,10 @@ static int note(cow_file *file)
         end--;
     if (s->by.none || end <= LEAST || end < s->by.noted + BATCH)
         return 0;
-    if ((s->by.runs != NULL || make_runs(file) == 0) && note_rows(file, end) == 0)
-        return forget_noted(s);
+    if ((s->by.runs != NULL || make_runs(file) == 0) && note_rows(file, end) == 0) {
+        forget_noted(s);
+        return 0;
+    }
     if (s->by.hashes == NULL || s->by.source.half_done(s->by.source.context))
         return -1;
     cow_error_clear();

@@ -63,6 +63,7 @@ int cow_space_create(cow_file *file)
         return 0;
     file->space->unused = has_block(file);
     cow_journal_driver_offer(file->fileno, NULL, 0);
+    cow_layout_still_made(file->written, COW_TABLE_FREE);
     return (file->space->table = cow_layout_table_create(file->loc, COW_TABLE_FREE, 0, 0)) == NULL ? -1 : 0;
 }
 
@@ -96,7 +97,9 @@ static int offer(cow_file *file)
 
 int cow_space_open(cow_file *file)
 {
-    int found = cow_layout_free_open(file->loc, &file->space->table), persists = 0;
+    int persists = 0, found = cow_layout_still_lacks(file->written, COW_TABLE_FREE)
+                                  ? 0
+                                  : cow_layout_free_open(file->loc, &file->space->table);
 
     if (found > 0 && (persists = cow_native_file_persists_space(file->native)) < 0)
         found = -1;

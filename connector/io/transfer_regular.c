@@ -18,6 +18,9 @@
 /* Runs of fewer bytes are copied: a system call for many of them costs more. */
 #define RUN_BYTES 1024
 
+/* Chunks of a batch that writes whole ones, where its bytes would allow less. */
+#define WHOLE_CHUNKS 256
+
 /* One batch. With conversion the elements of all its pieces are packed one after another. */
 typedef struct batch {
     const cow_transfer *transfer;
@@ -479,10 +482,22 @@ static size_t batch_size(const cow_transfer *transfer)
     return most == 0 ? 1 : most > COW_BATCH_CHUNKS ? COW_BATCH_CHUNKS : most;
 }
 
+/* Chunks that are written as a whole go through the pipeline from the program's memory: a batch of them may have more, so that the
+ * pipeline runs empty less often. */
+static bool may_have_more(const batch *b)
+{
+    if (!b->transfer->write || b->transfer->array->heap || b->transfer->conversion.needed)
+        return false;
+    for (size_t i = 0; i < b->n; i++)
+        if (!b->pieces[i].whole)
+            return false;
+    return true;
+}
+
 int cow_transfer_pieces(const cow_transfer *transfer, cow_plan *plan, const cow_plan_memory *memory)
 {
     cow_chunk_cache *cache = transfer->array->cache;
-    size_t most = batch_size(transfer),
+    size_t most = batch_size(transfer), room = most > WHOLE_CHUNKS ? most : WHOLE_CHUNKS,
            item = sizeof(cow_save) > sizeof(cow_load) ? sizeof(cow_save) : sizeof(cow_load);
     batch b = {.transfer = transfer, .plan = plan, .memory = memory, .n = 1};
     cow_piece first, second;
@@ -513,17 +528,20 @@ int cow_transfer_pieces(const cow_transfer *transfer, cow_plan *plan, const cow_
         return 0;
     }
     if ((b.pieces = cow_chunk_cache_scratch(
-             cache, COW_BUFFER_PIECES, most * (sizeof *b.pieces + sizeof *b.packed_at + 2 * sizeof *b.skip))) == NULL ||
-        (b.items = cow_chunk_cache_scratch(cache, COW_BUFFER_ITEMS, most * item)) == NULL)
+             cache, COW_BUFFER_PIECES, room * (sizeof *b.pieces + sizeof *b.packed_at + 2 * sizeof *b.skip))) == NULL ||
+        (b.items = cow_chunk_cache_scratch(cache, COW_BUFFER_ITEMS, room * item)) == NULL)
         return -1;
-    b.packed_at = (uint64_t *)(b.pieces + most);
-    b.skip = (bool *)(b.packed_at + most);
+    b.packed_at = (uint64_t *)(b.pieces + room);
+    b.skip = (bool *)(b.packed_at + room);
     b.pieces[0] = first;
     b.pieces[1] = second;
     b.n = 2;
     do {
         while (b.n < most && (more = cow_plan_next(plan, &b.pieces[b.n])))
             b.n++;
+        for (bool whole = may_have_more(&b); more && whole && b.n < room; b.n += more)
+            if ((more = cow_plan_next(plan, &b.pieces[b.n])))
+                whole = b.pieces[b.n].whole;
         if (b.n > 0 && run_batch(&b) < 0)
             return -1;
         b.n = 0;

@@ -30,12 +30,16 @@ enum {
     COW_PLACE_SLOTS,
     COW_PLACE_HASHES,
     COW_PLACE_RAW,
+    COW_PLACE_FREE,
+    COW_PLACE_INCOMPLETE,
+    COW_PLACE_TAGS,
     COW_PLACES
 };
 
 typedef struct cow_places {
     uint64_t group;          /* the address of /_versioned_data */
-    uint64_t at[COW_PLACES]; /* and those of what is in it; UINT64_MAX: not known */
+    uint64_t at[COW_PLACES]; /* and those of what is in it; UINT64_MAX: not known, or */
+    bool all;                /* there is none */
     uint32_t format;         /* 0: not known */
 } cow_places;
 
@@ -47,6 +51,7 @@ struct cow_layout_still {
     bool settled;
     bool shares_known, shares; /* cow_layout_still_shares */
     cow_places place;
+    bool made[COW_PLACES]; /* since place was read */
 };
 /* Where PATH leads, whose last link is in the GROUP at that address. */
 bool cow_still_find(const cow_layout_still *s, uint64_t group, const char *path, uint64_t *address);

@@ -65,11 +65,12 @@ static cow_layout_still *make(cow_loc file, cow_still *still)
 /* Where all that is; and what is there, at first, is what the bytes say. */
 static bool find_places(cow_layout_still *s)
 {
-    static const char *const names[COW_PLACES] = {"datasets", "snapshots", "snapshot_rows", "index",
-                                                  "log",      "slots",     "hashes",        "raw"};
+    static const char *const names[COW_PLACES] = {"datasets", "snapshots", "snapshot_rows", "index",      "log", "slots",
+                                                  "hashes",   "raw",       "free",          "incomplete", "tags"};
 
-    if (find_group(s, &s->place.group) &&
-        cow_described_links(cow_still_source(s->still), s->place.group, true, COW_PLACES, names, s->place.at) > 0)
+    s->place.all = find_group(s, &s->place.group) && cow_described_links(cow_still_source(s->still), s->place.group, true,
+                                                                         COW_PLACES, names, s->place.at) > 0;
+    if (s->place.all)
         return true;
     cow_error_clear();
     for (size_t i = 0; i < COW_PLACES; i++)
@@ -238,6 +239,19 @@ int cow_layout_told_number(const cow_layout_still *still, cow_loc file, const ch
     else if ((found = cow_layout_number(file, name, size == 1 ? H5T_STD_U8LE : H5T_STD_U64LE, bytes)) > 0)
         *value = cow_get_bytes(bytes, size);
     return found;
+}
+
+bool cow_layout_still_lacks_tag(const cow_layout_still *still, const char *name)
+{
+    const uint64_t tags = still == NULL ? UINT64_MAX : still->place.at[COW_PLACE_TAGS];
+    const char *const names[] = {name};
+    uint64_t address = 0;
+
+    if (tags == UINT64_MAX || !cow_still_current(still, tags))
+        return false;
+    if (cow_described_links(cow_still_source(still->still), tags, false, 1, names, &address) < 0)
+        cow_error_clear();
+    return address == UINT64_MAX;
 }
 
 int cow_layout_parts(const cow_layout_still *still, cow_loc file, uint64_t *parts)

@@ -35,6 +35,13 @@ bool cow_layout_still_has(cow_loc file, cow_journal *journal);
 /* As cow_layout_table_open, of those tables that are not of texts, places, or pools, until STILL is closed. NULL, as where STILL is that: open it. */
 cow_table *cow_layout_still_table(const cow_layout_still *still, cow_table_kind kind, uint32_t number, unsigned rank);
 
+/* Was there no table of this kind, one of those that are made when they are first needed (of hashes: of no pool), when the file was opened, and was
+ * none made since? false: ask HDF5, as where STILL is NULL. Who makes one says so: STILL may be NULL. */
+bool cow_layout_still_lacks(const cow_layout_still *still, cow_table_kind kind);
+void cow_layout_still_made(cow_layout_still *still, cow_table_kind kind);
+/* Is there no tag NAME? false: ask HDF5. */
+bool cow_layout_still_lacks_tag(const cow_layout_still *still, const char *name);
+
 /* How many rows the log has. false: not known, as where STILL is NULL. */
 bool cow_layout_still_log_rows(const cow_layout_still *still, uint64_t *rows);
 

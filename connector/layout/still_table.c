@@ -203,18 +203,34 @@ static bool fits(const cow_layout_still *s, const cow_described *d, size_t row_s
            d->chunk[0] <= MOST_CHUNK / row_size && d->extent[0] <= cow_still_source(s->still)->end / row_size;
 }
 
+static const struct {
+    bool known, numbered; /* its rows are read here; it is one of several, in the group that is at the place */
+    int place;
+} tables[] = {[COW_TABLE_DATASETS] = {true, false, COW_PLACE_DATASETS},
+              [COW_TABLE_SNAPSHOTS] = {true, false, COW_PLACE_SNAPSHOTS},
+              [COW_TABLE_INDEX] = {true, false, COW_PLACE_INDEX},
+              [COW_TABLE_SLOTS] = {true, true, COW_PLACE_SLOTS},
+              [COW_TABLE_INCOMPLETE] = {false, false, COW_PLACE_INCOMPLETE},
+              [COW_TABLE_FREE] = {false, false, COW_PLACE_FREE},
+              [COW_TABLE_HASHES] = {true, true, COW_PLACE_HASHES},
+              [COW_TABLE_SNAPSHOT_ROWS] = {true, false, COW_PLACE_SNAPSHOT_ROWS}};
+
+bool cow_layout_still_lacks(const cow_layout_still *still, cow_table_kind kind)
+{
+    const int place = tables[kind].place;
+
+    return still != NULL && still->place.all && still->place.at[place] == UINT64_MAX && !still->made[place];
+}
+
+void cow_layout_still_made(cow_layout_still *still, cow_table_kind kind)
+{
+    if (still != NULL)
+        still->made[tables[kind].place] = true;
+}
+
 /* Where the header of the table is. false: not known. */
 static bool find_table(const cow_layout_still *s, cow_table_kind kind, uint32_t number, uint64_t *address)
 {
-    static const struct {
-        bool known, numbered; /* one of several, in the group that is at the place */
-        int place;
-    } tables[] = {[COW_TABLE_DATASETS] = {true, false, COW_PLACE_DATASETS},
-                  [COW_TABLE_SNAPSHOTS] = {true, false, COW_PLACE_SNAPSHOTS},
-                  [COW_TABLE_SNAPSHOT_ROWS] = {true, false, COW_PLACE_SNAPSHOT_ROWS},
-                  [COW_TABLE_INDEX] = {true, false, COW_PLACE_INDEX},
-                  [COW_TABLE_SLOTS] = {true, true, COW_PLACE_SLOTS},
-                  [COW_TABLE_HASHES] = {true, true, COW_PLACE_HASHES}};
     char path[COW_PATH_MAX];
 
     if (!tables[kind].known || (*address = s->place.at[tables[kind].place]) == UINT64_MAX)

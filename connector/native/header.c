@@ -122,22 +122,47 @@ void cow_header_free(cow_header *header)
     header->outer = NULL;
 }
 
-typedef struct resizing {
+typedef struct writing {
     const cow_header *header;
-    uint64_t former, extent;
     cow_header_writer *write;
     void *context;
-} resizing;
+} writing;
 
-#define RESIZED 2 /* what set_extent ends the visit with */
+#define WRITTEN 2 /* what ends the visit */
+
+/* SIZE bytes at AT of the chunk that is visited were changed. */
+static int write_chunk(const writing *w, size_t at, size_t size)
+{
+    const cow_header_chunk *c = &w->header->visited;
+    const size_t sum = c->size - 4;
+
+    cow_put32(c->bytes + sum, cow_metadata_checksum(c->bytes, sum));
+    return w->write(w->context, c->address + at, c->bytes + at, size) < 0 ||
+                   w->write(w->context, c->address + sum, c->bytes + sum, 4) < 0
+               ? -1
+               : WRITTEN;
+}
+
+static int rewrite(const cow_source *source, cow_header *header, cow_message_visitor *visit, void *context)
+{
+    int status = cow_header_messages(source, header, visit, context);
+
+    cow_header_free(header);
+    return status == WRITTEN ? 1 : status < 0 ? -1 : 0;
+}
+
+typedef struct resizing {
+    writing writing;
+    uint64_t former, extent;
+} resizing;
 
 /* In the message of an extent, version 2, of a simple one that can grow in its first dimension. */
 static int set_extent(void *context, const uint8_t *message, size_t prefix, size_t length)
 {
     const resizing *r = context;
-    const cow_header_chunk *c = &r->header->visited;
+    const cow_header_chunk *c = &r->writing.header->visited;
     const uint8_t *body = message + prefix;
-    const size_t at = (size_t)(body + 4 - c->bytes), sum = c->size - 4;
+    const size_t at = (size_t)(body + 4 - c->bytes);
 
     if (message[0] != COW_MESSAGE_SPACE)
         return 1;
@@ -146,24 +171,49 @@ static int set_extent(void *context, const uint8_t *message, size_t prefix, size
         r->extent > cow_get64(c->bytes + at + 8 * (size_t)body[1]))
         return 0;
     cow_put64(c->bytes + at, r->extent);
-    cow_put32(c->bytes + sum, cow_metadata_checksum(c->bytes, sum));
-    return r->write(r->context, c->address + at, c->bytes + at, 8) < 0 ||
-                   r->write(r->context, c->address + sum, c->bytes + sum, 4) < 0
-               ? -1
-               : RESIZED;
+    return write_chunk(&r->writing, at, 8);
 }
 
 int cow_header_resize(const cow_source *source, uint64_t address, uint64_t former, uint64_t extent,
                       cow_header_writer *write, void *context)
 {
     cow_header header;
-    resizing r = {&header, former, extent, write, context};
+    resizing r = {{&header, write, context}, former, extent};
     int status = cow_header_begin(source, address, &header);
 
-    if (status > 0)
-        status = cow_header_messages(source, &header, set_extent, &r);
-    cow_header_free(&header);
-    return status == RESIZED ? 1 : status < 0 ? -1 : 0;
+    return status > 0 ? rewrite(source, &header, set_extent, &r) : status;
+}
+
+typedef struct counting {
+    writing writing;
+    int more;
+} counting;
+
+/* In the message of a count, version 0. */
+static int set_count(void *context, const uint8_t *message, size_t prefix, size_t length)
+{
+    const counting *w = context;
+    const cow_header_chunk *c = &w->writing.header->visited;
+    const uint8_t *body = message + prefix;
+    const size_t at = (size_t)(body + 1 - c->bytes);
+    uint32_t count;
+
+    if (message[0] != COW_MESSAGE_REFERENCES)
+        return 1;
+    if (message[3] & COW_MESSAGE_SHARED || length < 5 || body[0] != 0 || (count = cow_get32(body + 1)) < 2 ||
+        count >= INT32_MAX || (int)count + w->more < 2)
+        return 0;
+    cow_put32(c->bytes + at, (uint32_t)((int)count + w->more));
+    return write_chunk(&w->writing, at, 4);
+}
+
+int cow_header_count_links(const cow_source *source, uint64_t address, int more, cow_header_writer *write, void *context)
+{
+    cow_header header;
+    counting w = {{&header, write, context}, more};
+    int status = cow_header_begin(source, address, &header);
+
+    return status > 0 ? rewrite(source, &header, set_count, &w) : status;
 }
 
 bool cow_link_parse(const uint8_t *p, size_t size, cow_link_parts *parts)

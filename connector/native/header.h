@@ -79,6 +79,10 @@ typedef int cow_header_writer(void *context, uint64_t address, const void *bytes
 int cow_header_resize(const cow_source *source, uint64_t address, uint64_t former, uint64_t extent, cow_header_writer *write,
                       void *context);
 
+/* The object has MORE links (1, or -1) than before, and counts several then and now: HDF5 keeps the count in its header. HDF5 must have nothing of it in
+ * memory. As above. */
+int cow_header_count_links(const cow_source *source, uint64_t address, int more, cow_header_writer *write, void *context);
+
 /* A link's message. ADDRESS 0: it is no hard one. false: it is not as it should be. */
 typedef struct cow_link_parts {
     size_t name, length; /* where in the message the name is */

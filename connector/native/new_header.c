@@ -18,6 +18,35 @@ uint8_t *cow_new_message(uint8_t *p, uint8_t type, uint8_t flags, const void *bo
     return p + 4 + size;
 }
 
+uint8_t *cow_new_group(uint8_t *p)
+{
+    static const uint8_t info[18] = {0,   0,   255, 255, 255, 255, 255, 255, 255,
+                                     255, 255, 255, 255, 255, 255, 255, 255, 255},
+                         settings[2];
+
+    return cow_new_message(cow_new_message(p, COW_MESSAGE_LINK_INFO, 0, info, sizeof info), COW_MESSAGE_GROUP_INFO, 1,
+                           settings, sizeof settings);
+}
+
+uint8_t *cow_new_link(uint8_t *p, const char *name, uint64_t address)
+{
+    const size_t length = strlen(name), width = length > UINT8_MAX ? 2 : 1;
+    uint8_t *body = p + 4;
+
+    p[0] = COW_MESSAGE_LINK;
+    cow_put16(p + 1, (uint16_t)(2 + width + length + 8));
+    p[3] = 0;
+    body[0] = 1;
+    body[1] = (uint8_t)(width - 1); /* two to the power of that */
+    if (width == 1)
+        body[2] = (uint8_t)length;
+    else
+        cow_put16(body + 2, (uint16_t)length);
+    memcpy(body + 2 + width, name, length);
+    cow_put64(body + 2 + width + length, address);
+    return body + 2 + width + length + 8;
+}
+
 /* What stands before the messages, whose bytes are SIZE. */
 static size_t encode_start(uint8_t *p, size_t size, bool times)
 {

@@ -17,22 +17,11 @@
 
 int cow_staged_group(const cow_native_bytes *bytes, const cow_staged list[], size_t count, uint64_t *address)
 {
-    static const uint8_t info[18] = {0,   0,   255, 255, 255, 255, 255, 255, 255,
-                                     255, 255, 255, 255, 255, 255, 255, 255, 255},
-                         group[2];
-    uint8_t header[COW_NEW_START + 22 + 6 + COW_STAGED_MOST * (4 + 11 + COW_STAGED_NAME) + 4],
-        *messages = header + COW_NEW_START, *p = messages;
+    uint8_t header[COW_NEW_START + COW_NEW_GROUP + COW_STAGED_MOST * (COW_NEW_LINK + COW_STAGED_NAME) + 4],
+        *messages = header + COW_NEW_START, *p = cow_new_group(messages);
 
-    p = cow_new_message(p, COW_MESSAGE_LINK_INFO, 0, info, sizeof info);
-    p = cow_new_message(p, COW_MESSAGE_GROUP_INFO, 0, group, sizeof group);
-    for (size_t i = 0; i < count; i++) {
-        const size_t length = strlen(list[i].name);
-        uint8_t link[11 + COW_STAGED_NAME] = {1, 0, (uint8_t)length};
-
-        memcpy(link + 3, list[i].name, length);
-        cow_put64(link + 3 + length, list[i].address);
-        p = cow_new_message(p, COW_MESSAGE_LINK, 0, link, 11 + length);
-    }
+    for (size_t i = 0; i < count; i++)
+        p = cow_new_link(p, list[i].name, list[i].address);
     return cow_new_header(bytes, messages, p, false, address);
 }
 

@@ -1,0 +1,102 @@
+/* See small_group.h. */
+#include "native/small_group.h"
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/vector.h"
+#include "native/new_header.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct reading {
+    cow_small_group *group;
+    bool info, settings;
+} reading;
+
+static int take_link(cow_small_group *group, const uint8_t *body, size_t length)
+{
+    cow_link_parts parts;
+    char *name;
+
+    /* no creation order, no character set but ASCII, a hard link */
+    if (!cow_link_parse(body, length, &parts) || body[1] & ~3 || parts.address == 0 || group->count == COW_SMALL_LINKS ||
+        memchr(body + parts.name, '\0', parts.length) != NULL ||
+        COW_RESERVE(group->link, group->room, group->count, 1) < 0 ||
+        (name = strndup((const char *)body + parts.name, parts.length)) == NULL)
+        return 0;
+    group->link[group->count++] = (cow_small_link){.name = name, .address = cow_get64(body + parts.address)};
+    return 1;
+}
+
+static int take_message(void *context, const uint8_t *message, size_t prefix, size_t length)
+{
+    static const uint8_t no_heap[18] = {0,   0,   255, 255, 255, 255, 255, 255, 255,
+                                        255, 255, 255, 255, 255, 255, 255, 255, 255};
+    const uint8_t *body = message + prefix;
+    reading *r = context;
+
+    if (message[3] & COW_MESSAGE_SHARED)
+        return 0;
+    switch (message[0]) {
+    case COW_MESSAGE_LINK_INFO:
+        r->info = length == sizeof no_heap && memcmp(body, no_heap, sizeof no_heap) == 0;
+        return r->info;
+    case COW_MESSAGE_GROUP_INFO:
+        r->settings = length == 2 && body[0] == 0 && body[1] == 0;
+        return r->settings;
+    case COW_MESSAGE_LINK:
+        return take_link(r->group, body, length);
+    case COW_MESSAGE_ATTRIBUTE: /* what is no matter of its links */
+    case COW_MESSAGE_ATTRIBUTE_INFO:
+    case COW_MESSAGE_COMMENT:
+    case COW_MESSAGE_REFERENCES:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+int cow_small_group_read(const cow_source *source, uint64_t address, cow_small_group *group)
+{
+    reading r = {.group = group};
+    cow_header header;
+    int status;
+
+    *group = (cow_small_group){0};
+    if ((status = cow_header_begin(source, address, &header)) > 0)
+        status = (header.start[5] & ~(COW_HEADER_TIMES | 3)) == 0 ? cow_header_messages(source, &header, take_message, &r) : 0;
+    group->times = header.start[5] & COW_HEADER_TIMES;
+    cow_header_free(&header);
+    return status > 0 ? r.info && r.settings : status;
+}
+
+void cow_small_group_free(cow_small_group *group)
+{
+    for (size_t i = 0; i < group->count; i++)
+        free(group->link[i].name);
+    free(group->link);
+    *group = (cow_small_group){0};
+}
+
+int cow_small_group_write(const cow_native_bytes *bytes, const cow_small_group *group, size_t room, size_t names, uint64_t *address)
+{
+    /* the count of references, which HDF5 writes where there are several, and links */
+    size_t spare = 5 + room * COW_NEW_LINK + names;
+    uint8_t *header = calloc(1, COW_NEW_START + COW_NEW_GROUP + group->count * COW_NEW_LINK + 4 + spare + 4), *p;
+    int status;
+
+    if (header == NULL)
+        return cow_error(COW_MEMORY, "no memory for a group of %zu links", group->count);
+    p = cow_new_group(header + COW_NEW_START);
+    for (size_t i = 0; i < group->count; i++)
+        if (group->link[i].kept) {
+            p = cow_new_link(p, group->link[i].name, group->link[i].address);
+            spare -= strlen(group->link[i].name);
+        }
+    *p = COW_MESSAGE_NIL;
+    cow_put16(p + 1, (uint16_t)spare);
+    status = cow_new_header(bytes, header + COW_NEW_START, p + 4 + spare, group->times, address);
+    free(header);
+    return status;
+}
