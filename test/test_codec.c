@@ -495,6 +495,25 @@ static void test_fletcher32_finds_damage_and_accepts_the_sums_of_hdf5_before_163
     free(data);
 }
 
+/* Of all lengths about those where sums are folded, and of bytes that make them as large as can be. */
+static void test_fletcher32_is_that_of_hdf5(void **state)
+{
+    (void)state;
+    for (unsigned n = 0; n < 300; n++) {
+        const size_t bytes = 1 + next_random() % (n % 2 == 0 ? 40 : 2200);
+        hid_t type = opaque(1), dcpl = chunked(bytes);
+        uint8_t *data = make_data(NOISE, bytes);
+
+        for (size_t i = 0; n % 3 != 0 && i < bytes; i++)
+            data[i] = n % 3 == 1 || data[i] < 250 ? 0xff : data[i];
+        add_filter(dcpl, H5Z_FILTER_FLETCHER32);
+        check_both_ways(type, dcpl, data, bytes, true);
+        free(data);
+        H5Pclose(dcpl);
+        H5Tclose(type);
+    }
+}
+
 static void test_damaged_chunks_are_errors_or_other_bytes_but_never_a_crash(void **state)
 {
     static const int pipelines[][2] = {
@@ -1186,6 +1205,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_foreign_filter_that_was_left_out_of_a_chunk_is_left_out_again),
         cmocka_unit_test(test_padding_beside_references_decodes_the_same_with_a_foreign_filter),
         cmocka_unit_test(test_fletcher32_finds_damage_and_accepts_the_sums_of_hdf5_before_163),
+        cmocka_unit_test(test_fletcher32_is_that_of_hdf5),
         cmocka_unit_test(test_damaged_chunks_are_errors_or_other_bytes_but_never_a_crash),
         cmocka_unit_test(test_a_chunk_of_another_size_is_damage),
         cmocka_unit_test(test_one_standard_codec_serves_many_threads),

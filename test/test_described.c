@@ -3,6 +3,7 @@
 #include "harness.h"
 #include "native/chunk_index.h"
 #include "native/described.h"
+#include "native/small_group.h"
 #include "random.h"
 
 #include <hdf5.h>
@@ -471,6 +472,168 @@ static void test_links(void **state)
     free(all.bytes);
 }
 
+/* Has it HDF5's usual creation properties, and a few hard links alone? */
+static bool is_small(hid_t group)
+{
+    hid_t gcpl = H5Gget_create_plist(group);
+    unsigned links, attributes, most, least, entries, length, more, fewer;
+    H5L_info2_t info;
+    H5G_info_t told;
+    bool small;
+
+    assert_true(H5Pget_link_creation_order(gcpl, &links) >= 0 && H5Pget_attr_creation_order(gcpl, &attributes) >= 0 &&
+                H5Pget_link_phase_change(gcpl, &most, &least) >= 0 && H5Pget_est_link_info(gcpl, &entries, &length) >= 0 &&
+                H5Pget_attr_phase_change(gcpl, &more, &fewer) >= 0 && H5Gget_info(group, &told) >= 0);
+    small = links == 0 && attributes == 0 && most == 8 && least == 6 && entries == 4 && length == 8 && more == 8 && fewer == 6 &&
+            H5Pget_nfilters(gcpl) == 0 && told.storage_type == H5G_STORAGE_TYPE_COMPACT;
+    for (hsize_t i = 0; i < told.nlinks; i++) {
+        assert_true(H5Lget_info_by_idx2(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, &info, H5P_DEFAULT) >= 0);
+        small = small && info.type == H5L_TYPE_HARD && info.cset == H5T_CSET_ASCII;
+    }
+    H5Pclose(gcpl);
+    return small;
+}
+
+static hid_t draw_group(hid_t file)
+{
+    hid_t gcpl = H5Pcreate(H5P_GROUP_CREATE), group;
+
+    if (below(6) == 0)
+        H5Pset_link_creation_order(gcpl, H5P_CRT_ORDER_TRACKED);
+    if (below(6) == 0)
+        H5Pset_attr_creation_order(gcpl, H5P_CRT_ORDER_TRACKED);
+    if (below(6) == 0)
+        H5Pset_link_phase_change(gcpl, 5, 3);
+    if (below(6) == 0)
+        H5Pset_attr_phase_change(gcpl, 5, 3);
+    if (below(6) == 0)
+        H5Pset_est_link_info(gcpl, 3, 20);
+    if (below(6) == 0)
+        H5Pset_local_heap_size_hint(gcpl, 300);
+    if (below(6) == 0)
+        H5Pset_deflate(gcpl, 3);
+    group = H5Gcreate2(file, "g", H5P_DEFAULT, gcpl, H5P_DEFAULT);
+    H5Pclose(gcpl);
+    return group;
+}
+
+static void draw_links(hid_t group, hid_t members)
+{
+    const unsigned links = (unsigned)below(11), strange = (unsigned)below(30);
+    hid_t text = H5Pcreate(H5P_LINK_CREATE);
+
+    H5Pset_char_encoding(text, H5T_CSET_UTF8);
+    for (unsigned i = 0; i < links; i++) {
+        char name[300], to[20];
+
+        memset(name, 'n', sizeof name);
+        snprintf(name + below(280), 12, "%u", i);
+        snprintf(to, sizeof to, "%u", (unsigned)below(12));
+        if (i == strange)
+            H5Lcreate_soft("nowhere", group, name, H5P_DEFAULT, H5P_DEFAULT);
+        else
+            H5Lcreate_hard(members, to, group, name, i + 10 == strange ? text : H5P_DEFAULT, H5P_DEFAULT);
+    }
+    if (links > 0 && below(3) == 0)
+        H5Ldelete_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, below(links), H5P_DEFAULT);
+    if (below(4) == 0)
+        H5Oset_comment(group, "what it is");
+    for (uint64_t n = below(4) == 0 ? below(12) : 0; n > 0; n--) {
+        hid_t space = H5Screate(H5S_SCALAR), attribute;
+
+        attribute = H5Acreate2(group, (const char[2]){(char)('a' + n), '\0'}, H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT);
+        H5Aclose(attribute);
+        H5Sclose(space);
+    }
+    H5Pclose(text);
+}
+
+/* Small groups and their links are told, and no others; and one link more, or less, of what several lead to. */
+static void test_small_groups(void **state)
+{
+    const H5F_libver_t lows[] = {H5F_LIBVER_EARLIEST, H5F_LIBVER_V18, H5F_LIBVER_V110, H5F_LIBVER_LATEST};
+    unsigned small = 0, counted = 0;
+    image all = {0};
+
+    (void)state;
+    for (unsigned n = 0; n < 200; n++) {
+        hid_t fapl = latest(lows[below(4)]), file = H5Fcreate(NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), group, members, member;
+        unsigned rc[12];
+        uint64_t where[12], at;
+        cow_small_group told;
+        cow_source source;
+        H5O_info2_t info;
+        int status;
+        char name[20];
+        FILE *out;
+
+        members = H5Gcreate2(file, "m", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        for (unsigned i = 0; i < 12; i++) {
+            snprintf(name, sizeof name, "%u", i);
+            H5Gclose(H5Gcreate2(members, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+        }
+        group = draw_group(file);
+        draw_links(group, members);
+        H5Gclose(group);
+        H5Gclose(members);
+        H5Fclose(file);
+        assert_true((file = H5Fopen(NAME, H5F_ACC_RDONLY, fapl)) >= 0);
+        assert_true((group = H5Gopen2(file, "g", H5P_DEFAULT)) >= 0 && (members = H5Gopen2(file, "m", H5P_DEFAULT)) >= 0);
+        at = address_of(group);
+        source = load(&all);
+        status = cow_small_group_read(&source, at, &told);
+        assert_true(status == 1 || status == 0);
+        assert_true(status == 0 || is_small(group));
+        if (memcmp(all.bytes + at, "OHDR", 4) == 0) /* those in older headers are not told */
+            assert_int_equal(status, is_small(group));
+        small += status > 0;
+        if (status > 0) {
+            H5G_info_t info_of;
+
+            assert_true(H5Gget_info(group, &info_of) >= 0);
+            assert_int_equal(info_of.nlinks, told.count);
+            for (size_t i = 0; i < told.count; i++) {
+                assert_true(H5Oget_info_by_name3(group, told.link[i].name, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
+                assert_memory_equal(&info.token, &told.link[i].address, 8);
+            }
+        }
+        cow_small_group_free(&told);
+        for (unsigned i = 0; i < 12; i++) {
+            const int more = below(2) ? 1 : -1;
+
+            snprintf(name, sizeof name, "%u", i);
+            assert_true(H5Oget_info_by_name3(members, name, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
+            memcpy(&where[i], &info.token, 8);
+            rc[i] = info.rc;
+            status = cow_header_count_links(&source, where[i], more, write_image, &all);
+            if (memcmp(all.bytes + where[i], "OHDR", 4) != 0)
+                assert_int_equal(status, 0);
+            else
+                assert_int_equal(status, rc[i] >= 2 && (int)rc[i] + more >= 2);
+            rc[i] += status > 0 ? (unsigned)more : 0;
+            counted += status > 0;
+        }
+        H5Gclose(group);
+        H5Gclose(members);
+        H5Fclose(file);
+        assert_non_null(out = fopen(PUT, "wb"));
+        assert_int_equal(fwrite(all.bytes, 1, all.size, out), all.size);
+        fclose(out);
+        assert_true((file = H5Fopen(PUT, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+        for (unsigned i = 0; i < 12; i++) {
+            snprintf(name, sizeof name, "m/%u", i);
+            assert_true((member = H5Gopen2(file, name, H5P_DEFAULT)) >= 0 && H5Oget_info3(member, &info, H5O_INFO_BASIC) >= 0);
+            assert_int_equal(info.rc, rc[i]);
+            H5Gclose(member);
+        }
+        H5Fclose(file);
+        H5Pclose(fapl);
+    }
+    assert_true(small > 5 && counted > 5);
+    free(all.bytes);
+    remove(PUT);
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -481,7 +644,7 @@ static int begin(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_chunks), cmocka_unit_test(test_kinds),
-                                       cmocka_unit_test(test_links)};
+                                       cmocka_unit_test(test_links), cmocka_unit_test(test_small_groups)};
 
     return test_main(tests, argc, argv, begin, NULL);
 }

@@ -5,6 +5,7 @@ import json
 import random
 import sys
 
+import h5py
 import pytest
 from seeds import seed
 
@@ -137,3 +138,33 @@ def test_versions_are_as_native_and_counts_are_right(programs, tmp_path, how, li
     wrong, versions = run(programs.stock, LOOK, file)
     assert wrong == []
     assert versions == {str(n): right[n] for n in range(sessions - 3, sessions)}
+
+
+SHARED = """
+with h5py.File(sys.argv[1], "w" if sys.argv[2] == "0" else "r+") as f:
+    if sys.argv[2] == "0":
+        f.create_dataset("d", data=np.arange(5000), chunks=(1000,))
+        f.create_dataset("e", data=np.arange(5000), chunks=(1000,))
+        for name in "afz":
+            g = f.create_group(name, track_order=name != "f")
+            g["d"], g["again"], g["e"] = f["d"], f["d"], f["e"]
+    for name in "afz":
+        f[name].attrs["n"] = int(sys.argv[2])
+    f["e"][3] = int(sys.argv[2])
+"""
+
+
+def test_what_hdf5_links_as_well_counts_both(programs, tmp_path):
+    """A dataset that did not change is in groups that HDF5 makes anew, since they have an order, and in one of bytes."""
+    file = tmp_path / "a.h5"
+    for n in range(4):
+        done = programs.python(SHARED, file, n)
+        assert done.returncode == 0 and done.stderr == "", done.stderr
+    programs.verified(file)
+    with h5py.File(file, "r") as f:
+        for n in range(4):
+            v = f[f"_versioned_data/versions/{n + 1}"]
+            assert [int(v[g].attrs["n"]) for g in "afz"] == [n] * 3
+            assert v["f/d"] == v["a/again"] == v["z/d"] == v["d"] and v["f/e"][3] == n
+    done = programs.stock(sys.executable, "-c", programs.code(LOOK.replace("if 'session' in tree['']", "if False")), file)
+    assert done.returncode == 0 and json.loads(done.stdout.splitlines()[0]) == [], (done.stdout, done.stderr)

@@ -4,6 +4,7 @@
 #include "harness.h"
 #include "journaled.h"
 #include "library/library.h"
+#include "native/small_group.h"
 #include "native/staged.h"
 #include "native/virtual.h"
 #include "random.h"
@@ -571,10 +572,82 @@ static void test_group_of_links(void **state)
     remove(NAME);
 }
 
+/* The same of a small group, some links of which are kept: HDF5 goes on with it as with its own, up to many links and attributes. */
+static void test_group_of_kept_links(void **state)
+{
+    const hid_t fapl = journal_list(), scalar = H5Screate(H5S_SCALAR);
+    cow_staged part = {.name = "part"};
+    cow_small_group small = {0};
+    bool there[60] = {false};
+    cow_small_link link[COW_SMALL_LINKS];
+    cow_native_bytes bytes;
+    size_t names = 0, kept = 0;
+    hid_t file, group, attribute;
+    char name[60][300];
+    void *context = NULL;
+    H5G_info_t info;
+
+    (void)state;
+    assert_true(cow_library_enter(&context) >= 0);
+    remove(NAME);
+    assert_true((file = H5Fcreate(NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0);
+    assert_true(cow_native_file_bytes(H5VLobject(file), &bytes));
+    for (size_t i = 0; i < 60; i++) {
+        memset(name[i], 'n', sizeof name[i]);
+        snprintf(name[i] + below(280), 12, "%zu", i);
+    }
+    small = (cow_small_group){.link = link, .count = below(COW_SMALL_LINKS + 1), .times = below(2)};
+    for (size_t i = 0; i < small.count; i++) {
+        link[i] = (cow_small_link){.name = name[i], .kept = there[i] = below(4) > 0};
+        names += strlen(name[i]);
+        kept += link[i].kept;
+        assert_int_equal(cow_staged_group(&bytes, NULL, 0, &link[i].address), 0);
+    }
+    assert_int_equal(cow_small_group_write(&bytes, &small, below(4), names, &part.address), 0);
+    assert_int_equal(cow_staged_link(H5VLobject(file), &bytes, &part, 1, (cow_loc){H5VLobject(file), H5I_FILE}), 0);
+    assert_true((group = H5Gopen2(file, "part", H5P_DEFAULT)) >= 0);
+    assert_true(H5Gget_info(group, &info) >= 0);
+    assert_int_equal(info.nlinks, kept);
+    for (int round = 0; round < 4; round++) {
+        for (size_t i = 0; i < (round == 0 ? 10 : 60); i++) {
+            if (below(3) != 0)
+                continue;
+            if (there[i])
+                assert_true(H5Ldelete(group, name[i], H5P_DEFAULT) >= 0);
+            else
+                assert_true(H5Gclose(H5Gcreate2(group, name[i], H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+            there[i] = !there[i];
+        }
+        if (below(2))
+            assert_true((attribute = H5Acreate2(group, name[round], H5T_NATIVE_INT, scalar, H5P_DEFAULT, H5P_DEFAULT)) >= 0 &&
+                        H5Aclose(attribute) >= 0);
+        assert_true(H5Gclose(group) >= 0 && H5Fclose(file) >= 0);
+        /* by HDF5 alone, and then with ours */
+        assert_true((file = H5Fopen(NAME, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
+        assert_true((group = H5Gopen2(file, "part", H5P_DEFAULT)) >= 0);
+        kept = 0;
+        for (size_t i = 0; i < 60; i++) {
+            assert_int_equal(H5Lexists(group, name[i], H5P_DEFAULT), there[i]);
+            kept += there[i];
+            if (there[i])
+                assert_true(H5Gclose(H5Gopen2(group, name[i], H5P_DEFAULT)) >= 0);
+        }
+        assert_true(H5Gget_info(group, &info) >= 0);
+        assert_int_equal(info.nlinks, kept);
+        assert_true(H5Gclose(group) >= 0 && H5Fclose(file) >= 0);
+        assert_true((file = H5Fopen(NAME, H5F_ACC_RDWR, fapl)) >= 0);
+        assert_true((group = H5Gopen2(file, "part", H5P_DEFAULT)) >= 0);
+    }
+    assert_true(H5Gclose(group) >= 0 && H5Fclose(file) >= 0 && H5Pclose(fapl) >= 0 && H5Sclose(scalar) >= 0);
+    assert_true(cow_library_leave(context) >= 0);
+    remove(NAME);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_both_are_alike), cmocka_unit_test(test_what_hdf5_makes),
-                                       cmocka_unit_test(test_link_of_its_own), cmocka_unit_test(test_group_of_links)};
+                                       cmocka_unit_test(test_link_of_its_own), cmocka_unit_test(test_group_of_links),
+                                       cmocka_unit_test(test_group_of_kept_links)};
 
     return test_main(tests, argc, argv, begin, NULL);
 }
