@@ -1075,6 +1075,8 @@ static const kind kinds[] = {
 
     GROUP(.name = "empty"),
     GROUP(.name = "compact", .elements = 4),
+    GROUP(.name = "several", .elements = 13),
+    GROUP(.name = "several, creation order", .elements = 13, .creation_order = true),
     GROUP(.name = "dense", .elements = 40),
     GROUP(.name = "dense by phase change", .elements = 12, .dense = true),
     GROUP(.name = "creation order", .elements = 6, .creation_order = true),

@@ -49,7 +49,7 @@ GROUPS = {
     "failed syncs": crash("failed_sync"),
 }
 # These run on the connector; all others must not.
-THROUGH_CONNECTOR = ("damage", "bitrot", "points", "test_api", "test_counts", "test_unopened", "compact_cuts.py")
+THROUGH_CONNECTOR = ("damage", "bitrot", "points", "test_api", "test_counts", "test_properties", "test_unopened", "compact_cuts.py")
 
 
 class Failure(Exception):

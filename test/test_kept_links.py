@@ -26,7 +26,7 @@ def reaches(o, group):
     return o == group or isinstance(o, h5py.Group) and any(reaches(o[name], group) for name in o if name != '_versioned_data' and o.get(name, getlink=True, getclass=True) is h5py.HardLink)
 
 def step(f, n):
-    what = draw.choice(['change'] * 5 + ['attribute', 'attribute of group', 'make', 'make', 'group', 'link', 'link', 'soft', 'move', 'delete', 'grow', 'flush'])
+    what = draw.choice(['change'] * 5 + ['attribute', 'attribute of group', 'make', 'make', 'group', 'link', 'link', 'soft', 'move', 'delete', 'grow', 'flush', 'many', 'few'])
     sets, all_groups = members(f, h5py.Dataset), groups(f)
     g, d = draw.choice(all_groups), draw.choice(sets) if sets else None
     if what == 'make' or d is None:
@@ -43,6 +43,12 @@ def step(f, n):
         f[g].attrs[draw.choice('ab')] = np.arange(n % 40 + 1)
     elif what == 'group' and len(all_groups) < 9:
         f[g].create_group(f'g{n}', track_order=draw.choice([None, None, True]))
+    elif what == 'many':
+        for k in range(draw.choice([5, 12, 35])):
+            f[g][f'n{n}_{k}'] = f[d]
+    elif what == 'few':
+        for name in [name for name in f[g] if name.startswith('n')][: draw.choice([3, 40])]:
+            del f[g][name]
     elif what == 'link':
         to = f[draw.choice(members(f, (h5py.Dataset, h5py.Group)))]
         if not reaches(to, f[g]):  # what leads to itself is never given back

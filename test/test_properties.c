@@ -1707,9 +1707,82 @@ static void test_creation_properties_of_the_root_group(void **state)
     remove("test_properties_root.h5");
 }
 
+static void link_properties_are(hid_t list, unsigned order, unsigned most, unsigned least)
+{
+    unsigned links, from, to;
+
+    assert_true(list >= 0 && H5Pget_link_creation_order(list, &links) >= 0 && H5Pget_link_phase_change(list, &from, &to) >= 0);
+    assert_int_equal(links, order);
+    assert_int_equal(from, most);
+    assert_int_equal(to, least);
+    assert_true(H5Pclose(list) >= 0);
+}
+
+/* Groups of versions have links in their headers where those of the head have them in a heap: who asks hears of the head's. */
+static void test_creation_properties_of_groups_in_versions(void **state)
+{
+    static const char *const name[] = {"test_properties_groups.h5", "test_properties_groups.h5@1", "test_properties_groups.h5@2"};
+    const unsigned members[] = {3, 9, 20, 31, 40}, tracked = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
+    const struct {
+        unsigned order, most, least;
+    } list[] = {{0, 8, 6}, {tracked, 8, 6}, {0, 12, 5}, {0, 40, 30}};
+    (void)state;
+
+    remove(name[0]);
+    for (int session = 0; session < 2; session++) {
+        hid_t file = session == 0 ? H5Fcreate(name[0], H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)
+                                  : H5Fopen(name[0], H5F_ACC_RDWR, H5P_DEFAULT);
+        char path[40];
+
+        assert_true(file >= 0);
+        for (unsigned i = 0; i < 5; i++)
+            for (unsigned k = 0; k < 4; k++) {
+                hid_t gcpl = H5Pcreate(H5P_GROUP_CREATE), group;
+
+                snprintf(path, sizeof path, "%u %u", i, k);
+                assert_true(H5Pset_link_creation_order(gcpl, list[k].order) >= 0 &&
+                            H5Pset_link_phase_change(gcpl, list[k].most, list[k].least) >= 0);
+                assert_true((group = session == 0 ? H5Gcreate2(file, path, H5P_DEFAULT, gcpl, H5P_DEFAULT)
+                                                  : H5Gopen2(file, path, H5P_DEFAULT)) >= 0);
+                for (unsigned m = 0; m < members[i]; m++) {
+                    snprintf(path, sizeof path, "%u", m);
+                    if (session == 0)
+                        assert_true(H5Gclose(H5Gcreate2(group, path, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+                }
+                if (session == 1)
+                    assert_true(H5Gclose(H5Gcreate2(group, "0/new", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+                assert_true(H5Gclose(group) >= 0 && H5Pclose(gcpl) >= 0);
+            }
+        assert_true(H5Fclose(file) >= 0);
+    }
+    for (int n = 0; n < 3; n++) {
+        hid_t file = H5Fopen(name[n], H5F_ACC_RDONLY, H5P_DEFAULT);
+        char path[40];
+
+        assert_true(file >= 0);
+        link_properties_are(H5Fget_create_plist(file), 0, 8, 6);
+        for (unsigned i = 0; i < 5; i++)
+            for (unsigned k = 0; k < 4; k++) {
+                hid_t group;
+                H5G_info_t info;
+
+                snprintf(path, sizeof path, "%u %u", i, k);
+                assert_true((group = H5Gopen2(file, path, H5P_DEFAULT)) >= 0 && H5Gget_info(group, &info) >= 0);
+                link_properties_are(H5Gget_create_plist(group), list[k].order, list[k].most, list[k].least);
+                assert_int_equal(info.nlinks, members[i]);
+                assert_int_equal(H5Lexists(group, "0", H5P_DEFAULT), 1);
+                assert_int_equal(H5Lexists(group, "0/new", H5P_DEFAULT), n != 1);
+                assert_true(H5Gclose(group) >= 0);
+            }
+        assert_true(H5Fclose(file) >= 0);
+    }
+    remove(name[0]);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_creation_properties_of_groups_in_versions),
         cmocka_unit_test(test_creation_properties_of_the_root_group),
         cmocka_unit_test(test_a_dataset_of_more_than_2_64_elements_is_made_and_opened_again),
         cmocka_unit_test(test_far_corners_of_a_huge_dataset_are_written_and_read),

@@ -1108,14 +1108,17 @@ static void forget_listed(listed_links *listed)
     *listed = (listed_links){0};
 }
 
-/* What LINK leads to counts MORE, in its bytes. 1; 0: HDF5 has to do that; -1. */
-static int count_links(const cow_file *file, const cow_small_link *link, int more)
+/* What LINK leads to counts MORE, in its bytes. false: HDF5 has to do that. */
+static bool count_links(const cow_file *file, const cow_small_link *link, int more)
 {
     const cow_still *still = cow_layout_still_bytes(file->written);
 
-    return cow_journal_driver_met(file->fileno, link->address)
-               ? 0
-               : cow_header_count_links(cow_still_source(still), link->address, more, cow_still_write, (void *)(uintptr_t)still);
+    if (cow_journal_driver_met(file->fileno, link->address))
+        return false;
+    if (cow_header_count_links(cow_still_source(still), link->address, more, cow_still_write, (void *)(uintptr_t)still) > 0)
+        return true;
+    cow_error_clear();
+    return false;
 }
 
 /* Has the new group the link as the previous one? Then what it leads to counts it. 1; 0: the link is made by HDF5; -1: the walk fails. */
@@ -1137,10 +1140,7 @@ static int keep_link(place *p, const listed_link *link)
     free(path);
     if (status != SAME)
         return status < 0 ? fail(walk) : 0;
-    if ((status = count_links(file, former, 1)) < 0)
-        return fail(walk);
-    former->kept = status > 0;
-    return status;
+    return former->kept = count_links(file, former, 1);
 }
 
 static int keep_none(place *p)
@@ -1148,8 +1148,8 @@ static int keep_none(place *p)
     cow_error_held *held = cow_error_hold();
 
     for (size_t i = 0; i < p->former.count; i++)
-        if (p->former.link[i].kept && count_links(p->walk->file, &p->former.link[i], -1) < 0)
-            cow_error_clear(); /* the snapshot will not go with its last link: nothing worse */
+        if (p->former.link[i].kept)
+            count_links(p->walk->file, &p->former.link[i], -1); /* else the snapshot will not go with its last link: nothing worse */
     cow_error_put_back(held);
     return fail(p->walk);
 }
@@ -1176,7 +1176,7 @@ static int keep_links(place *p, cow_loc *made)
     qsort(p->former.link, p->former.count, sizeof *p->former.link, by_name);
     for (size_t i = 0; i < p->listed.count; i++)
         names += strlen(p->listed.link[i].name);
-    if (p->listed.count > COW_SMALL_LINKS || names > COW_SMALL_NAMES)
+    if (p->listed.count > COW_HEADER_LINKS || names > COW_SMALL_NAMES)
         return 0;
     for (size_t i = 0; i < p->listed.count; i++) {
         if ((status = keep_link(p, &p->listed.link[i])) < 0)
@@ -1454,9 +1454,12 @@ static int end_copying(cow_walk *walk)
 static int make_group(place *p, cow_loc *made, bool *by_creation)
 {
     hid_t gcpl = cow_native_gcpl_of(p->group.object); /* until the next group is made, which may be a member */
+    hsize_t links;
     unsigned order;
 
     if (gcpl < 0 || cow_native_group_unfiltered(p->walk->file->native, gcpl) < 0 ||
+        cow_native_group_size(p->group.object, &links) < 0 ||
+        (gcpl = cow_native_gcpl_for(gcpl, links - (p->root && links > 0))) < 0 ||
         (made->object = cow_native_group_anonymous(p->walk->file->loc, gcpl)) == NULL ||
         cow_unlinked_note(&p->walk->unlinked, *made) < 0)
         return -1;

@@ -2,10 +2,12 @@
 #include "native/header.h"
 
 #include "base/bytes.h"
+#include "base/error.h"
 #include "base/vector.h"
 #include "journal/fence.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define PHASE   0x10
 #define ORDERED 0x04
@@ -130,17 +132,30 @@ typedef struct writing {
 
 #define WRITTEN 2 /* what ends the visit */
 
-/* SIZE bytes at AT of the chunk that is visited were changed. */
-static int write_chunk(const writing *w, size_t at, size_t size)
+/* From AT on, with the checksum. */
+static int write_from(const writing *w, size_t at)
 {
     const cow_header_chunk *c = &w->header->visited;
     const size_t sum = c->size - 4;
 
     cow_put32(c->bytes + sum, cow_metadata_checksum(c->bytes, sum));
-    return w->write(w->context, c->address + at, c->bytes + at, size) < 0 ||
-                   w->write(w->context, c->address + sum, c->bytes + sum, 4) < 0
-               ? -1
-               : WRITTEN;
+    return w->write(w->context, c->address + at, c->bytes + at, c->size - at);
+}
+
+/* The SIZE bytes at AT of the chunk that is visited, which are FORMER, were changed. What cannot be written as a whole, for want of memory, becomes again
+ * what it was: that takes none. */
+static int write_chunk(const writing *w, size_t at, const void *former, size_t size)
+{
+    cow_error_held *held;
+
+    if (write_from(w, at) == 0)
+        return WRITTEN;
+    held = cow_error_hold();
+    memcpy(w->header->visited.bytes + at, former, size);
+    if (write_from(w, at) < 0)
+        cow_error_clear();
+    cow_error_put_back(held);
+    return -1;
 }
 
 static int rewrite(const cow_source *source, cow_header *header, cow_message_visitor *visit, void *context)
@@ -163,6 +178,7 @@ static int set_extent(void *context, const uint8_t *message, size_t prefix, size
     const cow_header_chunk *c = &r->writing.header->visited;
     const uint8_t *body = message + prefix;
     const size_t at = (size_t)(body + 4 - c->bytes);
+    uint8_t former[8];
 
     if (message[0] != COW_MESSAGE_SPACE)
         return 1;
@@ -170,8 +186,9 @@ static int set_extent(void *context, const uint8_t *message, size_t prefix, size
         length < 4 + 16 * (size_t)body[1] || body[2] != 1 || body[3] != 1 || cow_get64(c->bytes + at) != r->former ||
         r->extent > cow_get64(c->bytes + at + 8 * (size_t)body[1]))
         return 0;
+    cow_put64(former, r->former);
     cow_put64(c->bytes + at, r->extent);
-    return write_chunk(&r->writing, at, 8);
+    return write_chunk(&r->writing, at, former, sizeof former);
 }
 
 int cow_header_resize(const cow_source *source, uint64_t address, uint64_t former, uint64_t extent,
@@ -196,6 +213,7 @@ static int set_count(void *context, const uint8_t *message, size_t prefix, size_
     const cow_header_chunk *c = &w->writing.header->visited;
     const uint8_t *body = message + prefix;
     const size_t at = (size_t)(body + 1 - c->bytes);
+    uint8_t former[4];
     uint32_t count;
 
     if (message[0] != COW_MESSAGE_REFERENCES)
@@ -203,8 +221,9 @@ static int set_count(void *context, const uint8_t *message, size_t prefix, size_
     if (message[3] & COW_MESSAGE_SHARED || length < 5 || body[0] != 0 || (count = cow_get32(body + 1)) < 2 ||
         count >= INT32_MAX || (int)count + w->more < 2)
         return 0;
+    cow_put32(former, count);
     cow_put32(c->bytes + at, (uint32_t)((int)count + w->more));
-    return write_chunk(&w->writing, at, 4);
+    return write_chunk(&w->writing, at, former, sizeof former);
 }
 
 int cow_header_count_links(const cow_source *source, uint64_t address, int more, cow_header_writer *write, void *context)

@@ -22,11 +22,14 @@
 
 #define DXPL H5P_DATASET_XFER_DEFAULT
 
+/* With so many links that were in a heap, a group has them in its header again, where nothing else was asked for. */
+#define USUAL_LINKS_LEAST 6
+
 static hid_t native_id = H5I_INVALID_HID;
 static const H5VL_class_t *native_class; /* of that one */
 /* Made once: tables and pools are opened with each file, and the log is read and written. */
 static hid_t uncached_list = H5I_INVALID_HID, few_list = H5I_INVALID_HID, usual_list[2] = {H5I_INVALID_HID, H5I_INVALID_HID};
-static hid_t group_told = H5I_INVALID_HID, group_clean = H5I_INVALID_HID; /* of the group that was asked about last */
+static hid_t group_told = H5I_INVALID_HID, group_clean = H5I_INVALID_HID, group_roomy = H5I_INVALID_HID; /* of the group that was asked about last */
 static _Thread_local bool plain_tokens;
 static _Thread_local bool listing, on_object;
 
@@ -52,8 +55,8 @@ void cow_native_terminate(void)
         H5VLclose(native_id);
     /* a library that ends closes them itself, and may have begun to: closing them in the middle of that crashes */
     if (H5is_library_terminating(&ending) < 0 || !ending)
-        cow_close(uncached_list, few_list, usual_list[0], usual_list[1], group_told, group_clean);
-    native_id = uncached_list = few_list = usual_list[0] = usual_list[1] = group_told = group_clean = H5I_INVALID_HID;
+        cow_close(uncached_list, few_list, usual_list[0], usual_list[1], group_told, group_clean, group_roomy);
+    native_id = uncached_list = few_list = usual_list[0] = usual_list[1] = group_told = group_clean = group_roomy = H5I_INVALID_HID;
     native_class = NULL;
     constants.asked = false;
 }
@@ -1269,13 +1272,27 @@ int cow_native_group_settings(hid_t from, hid_t to)
     return cow_native_filters_add(to, from);
 }
 
+int cow_native_gcpl_tell(hid_t gcpl)
+{
+    unsigned most, least;
+
+    if (H5Pget_link_phase_change(gcpl, &most, &least) < 0 ||
+        (most == COW_HEADER_LINKS && least == COW_HEADER_LINKS_LEAST &&
+         H5Pset_link_phase_change(gcpl, COW_HEADER_LINKS_USUAL, USUAL_LINKS_LEAST) < 0))
+        return cow_error_native("cannot tell the creation properties of a group");
+    return 0;
+}
+
 static hid_t told_gcpl(void *group)
 {
     H5VL_group_get_args_t args = {.op_type = H5VL_GROUP_GET_GCPL};
 
     if (H5VLgroup_get(group, cow_native_id(), &args, DXPL, NULL) < 0)
         return cow_error_native("cannot get the creation properties of a group");
-    return args.args.get_gcpl.gcpl_id;
+    if (cow_native_gcpl_tell(args.args.get_gcpl.gcpl_id) == 0)
+        return args.args.get_gcpl.gcpl_id;
+    H5Pclose(args.args.get_gcpl.gcpl_id);
+    return H5I_INVALID_HID;
 }
 
 static hid_t clean_gcpl(hid_t told)
@@ -1309,7 +1326,8 @@ hid_t cow_native_gcpl_of(void *group)
         H5Pclose(told);
         return group_clean;
     }
-    cow_close(group_clean, group_told);
+    cow_close(group_clean, group_told, group_roomy);
+    group_roomy = H5I_INVALID_HID;
     group_told = told;
     group_clean = clean_gcpl(told);
     if (group_clean >= 0 && H5Pget_nfilters(group_clean) != 0) {
@@ -1317,6 +1335,21 @@ hid_t cow_native_gcpl_of(void *group)
         group_told = H5I_INVALID_HID; /* it may lose them, for one file: cow_native_group_unfiltered */
     }
     return group_clean;
+}
+
+hid_t cow_native_gcpl_for(hid_t gcpl, uint64_t links)
+{
+    unsigned most, least;
+
+    if (links <= COW_HEADER_LINKS_USUAL || links > COW_HEADER_LINKS)
+        return gcpl;
+    if (H5Pget_link_phase_change(gcpl, &most, &least) < 0)
+        return cow_error_native("cannot get the creation properties of a group");
+    if (most != COW_HEADER_LINKS_USUAL || least != USUAL_LINKS_LEAST || group_roomy >= 0)
+        return most != COW_HEADER_LINKS_USUAL || least != USUAL_LINKS_LEAST ? gcpl : group_roomy;
+    if ((group_roomy = H5Pcopy(gcpl)) < 0 || H5Pset_link_phase_change(group_roomy, COW_HEADER_LINKS, COW_HEADER_LINKS_LEAST) < 0)
+        return cow_error_native("cannot copy the creation properties of a group");
+    return group_roomy;
 }
 
 /* ---- objects ---- */

@@ -18,14 +18,15 @@ uint8_t *cow_new_message(uint8_t *p, uint8_t type, uint8_t flags, const void *bo
     return p + 4 + size;
 }
 
-uint8_t *cow_new_group(uint8_t *p)
+uint8_t *cow_new_group(uint8_t *p, size_t links)
 {
     static const uint8_t info[18] = {0,   0,   255, 255, 255, 255, 255, 255, 255,
                                      255, 255, 255, 255, 255, 255, 255, 255, 255},
-                         settings[2];
+                         usual[2], roomy[6] = {0, 1, COW_HEADER_LINKS, 0, COW_HEADER_LINKS_LEAST, 0};
+    const bool has_room = links > COW_HEADER_LINKS_USUAL;
 
     return cow_new_message(cow_new_message(p, COW_MESSAGE_LINK_INFO, 0, info, sizeof info), COW_MESSAGE_GROUP_INFO, 1,
-                           settings, sizeof settings);
+                           has_room ? roomy : usual, has_room ? sizeof roomy : sizeof usual);
 }
 
 uint8_t *cow_new_link(uint8_t *p, const char *name, uint64_t address)

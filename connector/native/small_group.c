@@ -20,7 +20,7 @@ static int take_link(cow_small_group *group, const uint8_t *body, size_t length)
     char *name;
 
     /* no creation order, no character set but ASCII, a hard link */
-    if (!cow_link_parse(body, length, &parts) || body[1] & ~3 || parts.address == 0 || group->count == COW_SMALL_LINKS ||
+    if (!cow_link_parse(body, length, &parts) || body[1] & ~3 || parts.address == 0 || group->count == COW_HEADER_LINKS ||
         memchr(body + parts.name, '\0', parts.length) != NULL ||
         COW_RESERVE(group->link, group->room, group->count, 1) < 0 ||
         (name = strndup((const char *)body + parts.name, parts.length)) == NULL)
@@ -43,7 +43,9 @@ static int take_message(void *context, const uint8_t *message, size_t prefix, si
         r->info = length == sizeof no_heap && memcmp(body, no_heap, sizeof no_heap) == 0;
         return r->info;
     case COW_MESSAGE_GROUP_INFO:
-        r->settings = length == 2 && body[0] == 0 && body[1] == 0;
+        r->settings = (length == 2 && body[0] == 0 && body[1] == 0) ||
+                      (length == 6 && body[0] == 0 && body[1] == 1 && cow_get16(body + 2) == COW_HEADER_LINKS &&
+                       cow_get16(body + 4) == COW_HEADER_LINKS_LEAST);
         return r->settings;
     case COW_MESSAGE_LINK:
         return take_link(r->group, body, length);
@@ -82,13 +84,15 @@ void cow_small_group_free(cow_small_group *group)
 int cow_small_group_write(const cow_native_bytes *bytes, const cow_small_group *group, size_t room, size_t names, uint64_t *address)
 {
     /* the count of references, which HDF5 writes where there are several, and links */
-    size_t spare = 5 + room * COW_NEW_LINK + names;
+    size_t spare = 5 + room * COW_NEW_LINK + names, kept = 0;
     uint8_t *header = calloc(1, COW_NEW_START + COW_NEW_GROUP + group->count * COW_NEW_LINK + 4 + spare + 4), *p;
     int status;
 
     if (header == NULL)
         return cow_error(COW_MEMORY, "no memory for a group of %zu links", group->count);
-    p = cow_new_group(header + COW_NEW_START);
+    for (size_t i = 0; i < group->count; i++)
+        kept += group->link[i].kept;
+    p = cow_new_group(header + COW_NEW_START, kept + room);
     for (size_t i = 0; i < group->count; i++)
         if (group->link[i].kept) {
             p = cow_new_link(p, group->link[i].name, group->link[i].address);

@@ -1,5 +1,5 @@
-/* Groups with a few hard links, all of them in the object header, from the bytes of a file and into it: such as HDF5 makes with its usual creation properties
- * where the format of 1.8 is allowed (HDF5 File Format Specification, IV.A). A group that differs in one link from another is made by this without a call of
+/* Groups with a few hard links, all of them in the object header, from the bytes of a file and into it: such as HDF5 makes with its usual creation properties,
+ * or with those of cow_native_gcpl_for, where the format of 1.8 is allowed (HDF5 File Format Specification, IV.A). A group that differs in one link from another is made by this without a call of
  * HDF5 for each of the others, which takes as long as all else of a small commit. */
 #ifndef COW_SMALL_GROUP_H
 #define COW_SMALL_GROUP_H
@@ -11,8 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define COW_SMALL_LINKS 8    /* HDF5 keeps more in a heap */
-#define COW_SMALL_NAMES 4096 /* bytes of all names */
+#define COW_SMALL_NAMES 4096 /* bytes of all names of such a group */
 
 typedef struct cow_small_link {
     char *name;

@@ -18,7 +18,7 @@
 int cow_staged_group(const cow_native_bytes *bytes, const cow_staged list[], size_t count, uint64_t *address)
 {
     uint8_t header[COW_NEW_START + COW_NEW_GROUP + COW_STAGED_MOST * (COW_NEW_LINK + COW_STAGED_NAME) + 4],
-        *messages = header + COW_NEW_START, *p = cow_new_group(messages);
+        *messages = header + COW_NEW_START, *p = cow_new_group(messages, 0);
 
     for (size_t i = 0; i < count; i++)
         p = cow_new_link(p, list[i].name, list[i].address);

@@ -77,6 +77,8 @@ herr_t cow_vol_group_get(void *object, H5VL_group_get_args_t *args, hid_t dxpl, 
     switch (args->op_type) {
     case H5VL_GROUP_GET_GCPL:
         args->args.get_gcpl.gcpl_id = native.args.get_gcpl.gcpl_id;
+        if (o->home->version != NULL && cow_native_gcpl_tell(native.args.get_gcpl.gcpl_id) < 0)
+            status = -1;
         break;
     case H5VL_GROUP_GET_INFO:
         status = cow_hide_group_info(o, &where, args->args.get_info.ginfo);
