@@ -7,23 +7,24 @@
 #include "base/error.h"
 #include "native/chunk_index.h"
 #include "native/described.h"
+#include "native/small_group.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* An extent, and the checksum behind it, both within the image. */
+/* What follows a change up to the checksum, within the image. */
 static int write_header(void *context, uint64_t address, const void *bytes, size_t size)
 {
     const cow_source *source = context;
 
     (void)bytes;
-    if (address > source->end || size > source->end - address || (size != 8 && size != 4))
+    if (address > source->end || size > source->end - address || size < 8)
         abort();
     return 0;
 }
 
-/* The first byte: are checksums compared, is it a group, and are the chunks filtered? */
+/* The first byte: are checksums compared, is it a group, are the chunks filtered, and do objects get or lose a link? */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     image i;
@@ -34,13 +35,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     cow_described d;
     cow_chunk_index *index = NULL;
     cow_chunk_place place;
+    cow_small_group group;
 
     if (size < IMAGE_PREFIX)
         return 0;
     source = image_source(&i, data, size);
-    if (data[0] & 2)
+    if (cow_header_count_links(&source, cow_get16(data + 1), data[0] & 16 ? 1 : -1, write_header, &source) < 0)
+        abort();
+    if (data[0] & 2) {
         cow_described_links(&source, cow_get16(data + 1), true, 2, names, address);
-    else if (cow_described_read(&source, cow_get16(data + 1), &d) > 0) {
+        if (cow_small_group_read(&source, cow_get16(data + 1), &group) > 0)
+            assert(group.count <= COW_HEADER_LINKS);
+        cow_small_group_free(&group);
+    } else if (cow_described_read(&source, cow_get16(data + 1), &d) > 0) {
         assert(d.rank <= COW_DESCRIBED_RANK && d.type_size <= COW_DESCRIBED_TYPE);
         if (d.rank == 1 &&
             cow_header_resize(&source, cow_get16(data + 1), d.extent[0], d.extent[0] + 1, write_header, &source) < 0)
