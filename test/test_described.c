@@ -457,6 +457,9 @@ static void test_links(void **state)
                 H5Gclose(member);
             } else
                 assert_true(address[1] == UINT64_MAX);
+            assert_false(cow_described_lacks_link(&source, where, name));
+            assert_int_equal(cow_described_lacks_link(&source, where, "none"),
+                             cow_described_links(&source, where, false, 2, names, address) == 1);
             if (cow_described_links(&source, where, false, 2, names, address) == 1)
                 assert_int_equal(address[1] == UINT64_MAX, info.type != H5L_TYPE_HARD);
             else

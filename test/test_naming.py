@@ -48,6 +48,20 @@ def operations(path):
     return [row["what"] for row in json.loads(h5cow("log", "--operations", "--json", path))][::-1]
 
 
+@pytest.mark.parametrize("more", [0, 3, 9])
+def test_no_version_gets_the_name_of_a_tag(programs, story, more):
+    for name in ["paper", *(f"t{n}" for n in range(more))]:
+        h5cow("tag", f"{story}@1", name)
+    before = log(story)
+    done = programs.python(STORY.replace("TRACKED", "False"), story, 4, options="name=paper")
+    assert done.returncode != 0 and "there is a tag 'paper' already" in done.stderr, done.stderr
+    assert "paper" in h5cow("rename", f"{story}@2", "paper", code=2)
+    assert log(story) == before
+    done = programs.python(STORY.replace("TRACKED", "False"), story, 4, options="name=pape")
+    assert done.returncode == 0, done.stderr
+    assert set(log(story)) - set(before) == {"pape"} and log(story)["1"]["tags"] == before["1"]["tags"]
+
+
 def test_tags_name_versions(programs, story):
     assert h5cow("tag", "--json", story) == "[]\n" and operations(story) == []
     h5cow("tag", f"{story}@2", "paper")

@@ -244,14 +244,9 @@ int cow_layout_told_number(const cow_layout_still *still, cow_loc file, const ch
 bool cow_layout_still_lacks_tag(const cow_layout_still *still, const char *name)
 {
     const uint64_t tags = still == NULL ? UINT64_MAX : still->place.at[COW_PLACE_TAGS];
-    const char *const names[] = {name};
-    uint64_t address = 0;
 
-    if (tags == UINT64_MAX || !cow_still_current(still, tags))
-        return false;
-    if (cow_described_links(cow_still_source(still->still), tags, false, 1, names, &address) < 0)
-        cow_error_clear();
-    return address == UINT64_MAX;
+    return tags != UINT64_MAX && cow_still_current(still, tags) &&
+           cow_described_lacks_link(cow_still_source(still->still), tags, name);
 }
 
 int cow_layout_parts(const cow_layout_still *still, cow_loc file, uint64_t *parts)

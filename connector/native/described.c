@@ -3,6 +3,7 @@
 #include "native/described.h"
 
 #include "base/bytes.h"
+#include "base/error.h"
 #include "native/collections.h"
 #include "native/dense.h"
 
@@ -262,6 +263,45 @@ static int look(void *context, const uint8_t *message, size_t prefix, size_t len
                 w->addresses[i] = cow_get64(body + parts.address);
     }
     return 1;
+}
+
+typedef struct named {
+    const char *name;
+    bool there, heap;
+} named;
+
+static int look_for_name(void *context, const uint8_t *message, size_t prefix, size_t length)
+{
+    named *n = context;
+    const uint8_t *body = message + prefix;
+    cow_link_parts parts;
+
+    if (message[0] == COW_MESSAGE_LINK_INFO) {
+        const size_t at = length < 2 || !(body[1] & 1) ? 2 : 10;
+
+        if (length < at + 16 || body[0] != 0)
+            return 0;
+        n->heap = cow_get64(body + at) != UINT64_MAX;
+    } else if (message[0] == COW_MESSAGE_LINK) {
+        if (message[3] & COW_MESSAGE_SHARED || !cow_link_parse(body, length, &parts))
+            return 0;
+        n->there = n->there || (strlen(n->name) == parts.length && memcmp(body + parts.name, n->name, parts.length) == 0);
+    }
+    return 1;
+}
+
+bool cow_described_lacks_link(const cow_source *source, uint64_t group, const char *name)
+{
+    named n = {.name = name, .heap = true}; /* a header without a message about its links is none of a group */
+    cow_header header;
+    int status;
+
+    if ((status = cow_header_begin(source, group, &header)) > 0)
+        status = cow_header_messages(source, &header, look_for_name, &n);
+    cow_header_free(&header);
+    if (status < 0)
+        cow_error_clear();
+    return status > 0 && !n.heap && !n.there;
 }
 
 int cow_described_links(const cow_source *source, uint64_t group, bool dense, size_t n, const char *const names[],

@@ -63,4 +63,7 @@ int cow_described_source(const cow_source *source, const cow_described *describe
 int cow_described_links(const cow_source *source, uint64_t group, bool dense, size_t n, const char *const names[],
                         uint64_t addresses[]);
 
+/* Has the group at ADDRESS, all links of which are in its header, no link NAME, of whatever class? false: it has, or that is not known here. */
+bool cow_described_lacks_link(const cow_source *source, uint64_t group, const char *name);
+
 #endif

@@ -44,6 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     if (data[0] & 2) {
         cow_described_links(&source, cow_get16(data + 1), true, 2, names, address);
+        cow_described_lacks_link(&source, cow_get16(data + 1), "7");
         if (cow_small_group_read(&source, cow_get16(data + 1), &group) > 0)
             assert(group.count <= COW_HEADER_LINKS);
         cow_small_group_free(&group);
