@@ -151,11 +151,17 @@ with h5py.File(sys.argv[1], "w" if sys.argv[2] == "0" else "r+") as f:
     if sys.argv[2] == "0":
         f.create_dataset("d", data=np.arange(5000), chunks=(1000,))
         f.create_dataset("e", data=np.arange(5000), chunks=(1000,))
+        f.create_dataset("x", data=np.arange(5000), chunks=(1000,))
         for name in "afz":
             g = f.create_group(name, track_order=name != "f")
-            g["d"], g["again"], g["e"] = f["d"], f["d"], f["e"]
+            g["d"], g["again"], g["e"], g["x"] = f["d"], f["d"], f["e"], f["x"]
+            g.create_group("below")
+            g["p"], g["q"] = np.arange(4000), np.arange(4000) + 7
     for name in "afz":
-        f[name].attrs["n"] = int(sys.argv[2])
+        f[name].attrs["n"] = f[name + "/below"].attrs["n"] = int(sys.argv[2])
+        for old, new in ("pt", "qp", "tq"):
+            f[name].move(old, new)
+    f["x"].attrs["n"] = int(sys.argv[2])
     f["e"][3] = int(sys.argv[2])
 """
 
@@ -172,5 +178,7 @@ def test_what_hdf5_links_as_well_counts_both(programs, tmp_path):
             v = f[f"_versioned_data/versions/{n + 1}"]
             assert [int(v[g].attrs["n"]) for g in "afz"] == [n] * 3
             assert v["f/d"] == v["a/again"] == v["z/d"] == v["d"] and v["f/e"][3] == n
+            assert [int(v[f"{g}/p"][0]) for g in "afz"] == [0 if n % 2 else 7] * 3
+            assert [int(v[name].attrs["n"]) for name in ("f/x", "x", "a/x", "f/below", "z/below")] == [n] * 5
     done = programs.stock(sys.executable, "-c", programs.code(LOOK.replace("if 'session' in tree['']", "if False")), file)
     assert done.returncode == 0 and json.loads(done.stdout.splitlines()[0]) == [], (done.stdout, done.stderr)
