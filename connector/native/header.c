@@ -14,6 +14,9 @@
 
 #define MOST_OUTER 1024 /* chunks */
 
+const uint8_t cow_links_without_heap[COW_LINKS_WITHOUT_HEAP] = {0,   0,   255, 255, 255, 255, 255, 255, 255,
+                                                                255, 255, 255, 255, 255, 255, 255, 255, 255};
+
 int cow_source_bring(const cow_source *source, uint64_t address, void *bytes, size_t size)
 {
     if (address > source->end || size > source->end - address)
@@ -158,10 +161,13 @@ static int write_chunk(const writing *w, size_t at, const void *former, size_t s
     return -1;
 }
 
-static int rewrite(const cow_source *source, cow_header *header, cow_message_visitor *visit, void *context)
+/* VISIT writes what it changes. HEADER: of its context. */
+static int rewrite(const cow_source *source, uint64_t address, cow_header *header, cow_message_visitor *visit, void *context)
 {
-    int status = cow_header_messages(source, header, visit, context);
+    int status = cow_header_begin(source, address, header);
 
+    if (status > 0)
+        status = cow_header_messages(source, header, visit, context);
     cow_header_free(header);
     return status == WRITTEN ? 1 : status < 0 ? -1 : 0;
 }
@@ -196,9 +202,8 @@ int cow_header_resize(const cow_source *source, uint64_t address, uint64_t forme
 {
     cow_header header;
     resizing r = {{&header, write, context}, former, extent};
-    int status = cow_header_begin(source, address, &header);
 
-    return status > 0 ? rewrite(source, &header, set_extent, &r) : status;
+    return rewrite(source, address, &header, set_extent, &r);
 }
 
 typedef struct counting {
@@ -230,9 +235,8 @@ int cow_header_count_links(const cow_source *source, uint64_t address, int more,
 {
     cow_header header;
     counting w = {{&header, write, context}, more};
-    int status = cow_header_begin(source, address, &header);
 
-    return status > 0 ? rewrite(source, &header, set_count, &w) : status;
+    return rewrite(source, address, &header, set_count, &w);
 }
 
 bool cow_link_parse(const uint8_t *p, size_t size, cow_link_parts *parts)

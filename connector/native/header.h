@@ -83,6 +83,10 @@ int cow_header_resize(const cow_source *source, uint64_t address, uint64_t forme
  * memory. As above. */
 int cow_header_count_links(const cow_source *source, uint64_t address, int more, cow_header_writer *write, void *context);
 
+/* The message about the links of a group that keeps no order and has all of them in its header. */
+#define COW_LINKS_WITHOUT_HEAP 18
+extern const uint8_t cow_links_without_heap[COW_LINKS_WITHOUT_HEAP];
+
 /* A link's message. ADDRESS 0: it is no hard one. false: it is not as it should be. */
 typedef struct cow_link_parts {
     size_t name, length; /* where in the message the name is */

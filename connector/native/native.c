@@ -1345,8 +1345,10 @@ hid_t cow_native_gcpl_for(hid_t gcpl, uint64_t links)
         return gcpl;
     if (H5Pget_link_phase_change(gcpl, &most, &least) < 0)
         return cow_error_native("cannot get the creation properties of a group");
-    if (most != COW_HEADER_LINKS_USUAL || least != USUAL_LINKS_LEAST || group_roomy >= 0)
-        return most != COW_HEADER_LINKS_USUAL || least != USUAL_LINKS_LEAST ? gcpl : group_roomy;
+    if (most != COW_HEADER_LINKS_USUAL || least != USUAL_LINKS_LEAST)
+        return gcpl;
+    if (group_roomy >= 0)
+        return group_roomy;
     if ((group_roomy = H5Pcopy(gcpl)) < 0 || H5Pset_link_phase_change(group_roomy, COW_HEADER_LINKS, COW_HEADER_LINKS_LEAST) < 0)
         return cow_error_native("cannot copy the creation properties of a group");
     return group_roomy;

@@ -20,13 +20,11 @@ uint8_t *cow_new_message(uint8_t *p, uint8_t type, uint8_t flags, const void *bo
 
 uint8_t *cow_new_group(uint8_t *p, size_t links)
 {
-    static const uint8_t info[18] = {0,   0,   255, 255, 255, 255, 255, 255, 255,
-                                     255, 255, 255, 255, 255, 255, 255, 255, 255},
-                         usual[2], roomy[6] = {0, 1, COW_HEADER_LINKS, 0, COW_HEADER_LINKS_LEAST, 0};
+    static const uint8_t usual[2], roomy[6] = {0, 1, COW_HEADER_LINKS, 0, COW_HEADER_LINKS_LEAST, 0};
     const bool has_room = links > COW_HEADER_LINKS_USUAL;
 
-    return cow_new_message(cow_new_message(p, COW_MESSAGE_LINK_INFO, 0, info, sizeof info), COW_MESSAGE_GROUP_INFO, 1,
-                           has_room ? roomy : usual, has_room ? sizeof roomy : sizeof usual);
+    p = cow_new_message(p, COW_MESSAGE_LINK_INFO, 0, cow_links_without_heap, COW_LINKS_WITHOUT_HEAP);
+    return cow_new_message(p, COW_MESSAGE_GROUP_INFO, 1, has_room ? roomy : usual, has_room ? sizeof roomy : sizeof usual);
 }
 
 uint8_t *cow_new_link(uint8_t *p, const char *name, uint64_t address)

@@ -29,8 +29,6 @@ static int take_link(cow_small_group *group, const uint8_t *body, size_t length)
 
 static int take_message(void *context, const uint8_t *message, size_t prefix, size_t length)
 {
-    static const uint8_t no_heap[18] = {0,   0,   255, 255, 255, 255, 255, 255, 255,
-                                        255, 255, 255, 255, 255, 255, 255, 255, 255};
     const uint8_t *body = message + prefix;
     reading *r = context;
 
@@ -38,7 +36,7 @@ static int take_message(void *context, const uint8_t *message, size_t prefix, si
         return 0;
     switch (message[0]) {
     case COW_MESSAGE_LINK_INFO:
-        r->info = length == sizeof no_heap && memcmp(body, no_heap, sizeof no_heap) == 0;
+        r->info = length == COW_LINKS_WITHOUT_HEAP && memcmp(body, cow_links_without_heap, length) == 0;
         return r->info;
     case COW_MESSAGE_GROUP_INFO:
         r->settings = (length == 2 && body[0] == 0 && body[1] == 0) ||
