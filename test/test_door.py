@@ -26,7 +26,7 @@ MAY_READ = {
     "connector/native/storage.c": "rows of tables that the door has opened, slots of pools whose shape it has compared",
     "connector/history/copy_elements.c": "elements of the application's datasets, in boxes of bounded size",
     "connector/history/restore_object.c": "datasets of at most a mebibyte, after cow_sum_fits",
-    "connector/history/snapshot.c": "small datasets of head and snapshot, compared up to 64 KiB",
+    "connector/history/decide.c": "small datasets of head and snapshot, compared up to 64 KiB",
     "connector/history/sums.c": "after cow_layout_elements",
     "connector/io/convert.c": "a scratch file in memory",
     "connector/io/heap.c": "slots whose lengths cow_lengths_check has compared",

@@ -36,6 +36,12 @@ int cow_head_open(const cow_file *file, uint64_t address, cow_loc *object, bool 
     return 0;
 }
 
+void cow_head_close(cow_loc object, bool borrowed)
+{
+    if (!borrowed && cow_native_close(object) < 0)
+        cow_error_clear();
+}
+
 /* The group `removed`, and what the link of the object at ADDRESS is called there. */
 static int removed_place(const cow_file *file, uint64_t address, cow_loc *removed, char name[COW_PATH_MAX])
 {

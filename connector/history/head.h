@@ -5,8 +5,10 @@
 #include "history/history.h"
 
 /* A dataset or other object of the head. One that the application has open is opened only as the application did (HDF5
- * compares prefixes for external files), so then it is a handle of the application's: *BORROWED, not to be closed. */
+ * compares prefixes for external files), so then it is a handle of the application's: *BORROWED, not to be closed. By address, never
+ * by name: a name may lead across a mount point into another file. */
 int cow_head_open(const cow_file *file, uint64_t address, cow_loc *object, bool *borrowed);
+void cow_head_close(cow_loc object, bool borrowed);
 /* The head object at ADDRESS, which a version knows, is linked in /_versioned_data/removed. */
 int cow_file_keep(cow_file *file, uint64_t address);
 /* Is it? 1: INFO is what HDF5 says of it, which has not opened it, as that costs much more; 0: that link leads elsewhere; -1: no, or it

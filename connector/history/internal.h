@@ -22,7 +22,11 @@
  *   dataset.c          versioned datasets: creating, opening, answering for the application's layout
  *   commit.c           a transaction is committed: the head, and its version
  *   attempt.c          a version is made, or taken back
+ *   decide.c           what of the head is the same as in the newest version
  *   snapshot.c         the head's tree becomes a version's tree (path copying)
+ *   previous.c         what a group of it takes from the group's newest snapshot
+ *   group_copy.c       the same of large groups, whose bytes are copied
+ *   former_tree.c      a tree that goes again: of an amended version, or of one that failed
  *   version_objects.c  objects of a version by their tokens
  *   deleted.c          which head objects are gone
  *   unlinked.c         objects that were made without a link, until they get one
@@ -244,7 +248,7 @@ int cow_unlinked_link(cow_map *unlinked, cow_loc object, cow_loc to, const char 
 /* It is closed without having got one. What is recorded as an error stays. */
 void cow_unlinked_forget(cow_map *unlinked, cow_loc made);
 
-/* snapshot.c */
+/* decide.c, snapshot.c, former_tree.c: walk.h */
 /* In files for external storage, or in the sources of a virtual dataset: its elements are in no version. */
 bool cow_lies_elsewhere(hid_t dcpl);
 /* Does the head differ from the newest version? 1, 0, -1. Decides for every object (kept for the build). */
