@@ -185,9 +185,8 @@ static int types_are_new(cow_walk *walk, cow_loc object)
     return answer != 0 ? answer : cow_native_attributes(object, false, attribute_type_is_new, &p);
 }
 
-/* Groups of fewer links are made anew sooner than copied; and where more than one of so many of its links changed. */
-#define COPIED_LEAST 32
-#define COPIED_SHARE 8
+/* Where more than one of so many of its links changed, a group is listed. */
+#define FEW_SHARE 8
 
 int cow_walk_find_link(cow_loc group, const char *name, H5L_info2_t *info)
 {
@@ -208,7 +207,7 @@ const char *const *cow_decide_few_names(const cow_walk *walk, cow_loc group, con
         cow_error_clear();
         return NULL;
     }
-    return links < COPIED_LEAST || *count > links / COPIED_SHARE ? NULL : names;
+    return *count > links / FEW_SHARE ? NULL : names;
 }
 
 /* What the links of a group say; a group that cannot be listed is new. */

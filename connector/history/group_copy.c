@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Groups of fewer links are made anew sooner than copied. */
+#define COPIED_LEAST 32
+
 /* A link with a longer name has no place in the blocks of a group's heap, and what is apart from them is not copied. */
 #define COPIED_NAME 4000
 
@@ -201,6 +204,16 @@ static bool stays_large(const group_copy *g)
     return cow_native_group_size(g->p->group.object, &links) == 0 && links >= g->count + cow_dense_least(g->dense);
 }
 
+static bool is_large(cow_loc group)
+{
+    hsize_t links;
+
+    if (cow_native_group_size(group.object, &links) == 0)
+        return links >= COPIED_LEAST;
+    cow_error_clear();
+    return false;
+}
+
 static int lacks_something(void *context, const cow_layout_lack *lack)
 {
     (void)context;
@@ -220,7 +233,7 @@ int cow_group_copy(cow_walk *walk, cow_walk_group *p, cow_loc *made)
     char scratch[COW_PATH_MAX];
     int status = 0;
 
-    if ((flags & ~COW_CHANGED_LINKS) != 0 || !cow_snapshots_newest(file, p->address, &g.before) ||
+    if ((flags & ~COW_CHANGED_LINKS) != 0 || !is_large(p->group) || !cow_snapshots_newest(file, p->address, &g.before) ||
         (g.names = cow_decide_few_names(walk, p->group, p->path, &g.count)) == NULL ||
         (flags != 0 && (known == NULL || strcmp(known[1] == '\0' ? "" : known, p->path) != 0)) ||
         cow_lacks_each(file, lacks_something, NULL) != 0)

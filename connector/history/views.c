@@ -161,6 +161,8 @@ int cow_views_exist(cow_file *file, uint64_t offset)
         return 1;
     if (cow_views_path(file, path, offset) < 0)
         return -1;
+    if (offset >= file->views->end)
+        return 0; /* nobody has been told its place */
     status = open_group(file, offset, &group);
     return status <= 0 ? status : cow_native_exists(group, cow_folder_name(path));
 }

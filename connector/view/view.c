@@ -496,10 +496,10 @@ int cow_view_composed(cow_view_context *context, const cow_composed *composed, c
     int status = -1, exists;
 
     /* a commit that failed may have left it */
-    if (enter(context, composed->offset) < 0 || (exists = context->folder->exists(context->file, composed->offset)) < 0)
+    if ((exists = context->folder->exists(context->file, composed->offset)) != 0)
+        return exists < 0 ? -1 : 0;
+    if (enter(context, composed->offset) < 0)
         return -1;
-    if (exists > 0)
-        return 0;
     for (unsigned d = 0; d < grid->rank; d++) {
         extent[d] = grid->chunk[d];
         alone = alone || extent[d] > UINT32_MAX;
