@@ -649,6 +649,127 @@ static void test_small_groups(void **state)
     remove(PUT);
 }
 
+/* A dataset of RANK dimensions, whose messages are in one place or several, in HEADER's version. */
+static hid_t draw_dataset(hid_t file, unsigned rank, hsize_t now[], hsize_t most[], bool timed)
+{
+    hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), one = H5Screate(H5S_SCALAR), space, dataset, attribute;
+    hsize_t chunk[4] = {2, 2, 2, 2};
+    const unsigned attributes = (unsigned)below(2) * (unsigned)below(14);
+
+    for (unsigned d = 0; d < rank; d++) {
+        now[d] = 1 + below(9);
+        most[d] = below(2) ? H5S_UNLIMITED : now[d] + below(5);
+    }
+    assert_true(H5Pset_chunk(dcpl, (int)rank, chunk) >= 0 && H5Pset_obj_track_times(dcpl, timed) >= 0);
+    space = H5Screate_simple((int)rank, now, below(8) == 0 ? NULL : most);
+    assert_true(H5Sget_simple_extent_dims(space, NULL, most) >= 0);
+    if (memcmp(now, most, rank * sizeof *now) == 0) /* HDF5 does not take chunks of more than a fixed extent has */
+        H5Pset_layout(dcpl, H5D_CONTIGUOUS);
+    dataset = H5Dcreate2(file, "d", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+    if (dataset < 0) {
+        assert_true(H5Pset_layout(dcpl, H5D_CONTIGUOUS) >= 0);
+        H5Sclose(space);
+        memcpy(most, now, rank * sizeof *now);
+        space = H5Screate_simple((int)rank, now, NULL);
+        assert_true((dataset = H5Dcreate2(file, "d", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    }
+    for (unsigned i = 0; i < attributes; i++) {
+        char name[16];
+
+        snprintf(name, sizeof name, "a%u", i);
+        assert_true((attribute = H5Acreate2(dataset, name, H5T_NATIVE_INT, one, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        assert_true(H5Awrite(attribute, H5T_NATIVE_INT, &i) >= 0);
+        H5Aclose(attribute);
+    }
+    if (below(3) == 0)
+        assert_true(H5Oset_comment(dataset, "what it is") >= 0);
+    H5Sclose(space);
+    H5Sclose(one);
+    H5Pclose(dcpl);
+    return dataset;
+}
+
+/* What HDF5 says of a dataset whose extent was put into its header: that, and the times; nothing else has changed. */
+static void test_extents(void **state)
+{
+    const uint32_t when = 1234567890;
+    unsigned put = 0, left = 0;
+
+    (void)state;
+    for (unsigned n = 0; n < 300; n++) {
+        const unsigned rank = 1 + (unsigned)below(4);
+        const bool timed = below(2);
+        hid_t fapl = below(4) ? latest(H5F_LIBVER_V110) : H5Pcreate(H5P_FILE_ACCESS),
+              file = H5Fcreate(NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), dataset = H5I_INVALID_HID, space;
+        hsize_t now[4], most[4], told[4], told_most[4];
+        uint64_t extent[4] = {0}, where;
+        bool fits = true, older;
+        H5O_info2_t before, after;
+        image all = {0};
+        cow_source source;
+        FILE *out;
+        int status;
+
+        during("%u: rank %u, times %d", n, rank, timed);
+        H5Dclose(draw_dataset(file, rank, now, most, timed));
+        H5Fclose(file);
+        assert_true((file = H5Fopen(NAME, H5F_ACC_RDONLY, fapl)) >= 0 && (dataset = H5Dopen2(file, "d", H5P_DEFAULT)) >= 0);
+        assert_true(H5Oget_info3(dataset, &before, H5O_INFO_ALL) >= 0);
+        where = address_of(dataset);
+        H5Dclose(dataset);
+        H5Fclose(file);
+        source = load(&all);
+        older = memcmp(all.bytes + where, "OHDR", 4) != 0;
+        for (unsigned d = 0; d < rank; d++) {
+            extent[d] = below(16);
+            fits = fits && (most[d] == H5S_UNLIMITED || extent[d] <= most[d]);
+        }
+        status = cow_header_set_extent(&source, where, rank, extent, when, write_image, &all);
+        if (older || !fits)
+            assert_int_equal(status, 0);
+        assert_true(status == 0 || status == 1);
+        assert_int_equal(cow_header_set_extent(&source, where, rank + 1, (uint64_t[5]){1, 1, 1, 1, 1}, when, write_image, &all), 0);
+        put += status > 0;
+        left += status == 0;
+        assert_non_null(out = fopen(PUT, "wb"));
+        assert_int_equal(fwrite(all.bytes, 1, all.size, out), all.size);
+        fclose(out);
+        assert_true((file = H5Fopen(PUT, H5F_ACC_RDONLY, fapl)) >= 0 && (dataset = H5Dopen2(file, "d", H5P_DEFAULT)) >= 0);
+        assert_true((space = H5Dget_space(dataset)) >= 0);
+        assert_int_equal(H5Sget_simple_extent_dims(space, told, told_most), rank);
+        assert_memory_equal(told_most, most, rank * sizeof *most);
+        for (unsigned d = 0; d < rank; d++)
+            assert_int_equal(told[d], status > 0 ? extent[d] : now[d]);
+        assert_true(H5Oget_info3(dataset, &after, H5O_INFO_ALL) >= 0);
+        if (status > 0 && timed)
+            before.atime = before.ctime = when;
+        assert_memory_equal(&before.token, &after.token, sizeof before.token);
+        assert_int_equal(before.rc, after.rc);
+        assert_int_equal(before.num_attrs, after.num_attrs);
+        assert_int_equal(before.atime, after.atime);
+        assert_int_equal(before.mtime, after.mtime);
+        assert_int_equal(before.ctime, after.ctime);
+        assert_int_equal(before.btime, after.btime);
+        for (unsigned i = 0; i < after.num_attrs; i++) {
+            char name[16];
+            unsigned value = 99;
+            hid_t attribute;
+
+            snprintf(name, sizeof name, "a%u", i);
+            assert_true((attribute = H5Aopen(dataset, name, H5P_DEFAULT)) >= 0 && H5Aread(attribute, H5T_NATIVE_UINT, &value) >= 0);
+            assert_int_equal(value, i);
+            H5Aclose(attribute);
+        }
+        H5Sclose(space);
+        H5Dclose(dataset);
+        H5Fclose(file);
+        H5Pclose(fapl);
+        free(all.bytes);
+    }
+    assert_true(put > 50 && left > 50);
+    remove(PUT);
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -659,7 +780,8 @@ static int begin(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_chunks), cmocka_unit_test(test_kinds),
-                                       cmocka_unit_test(test_links), cmocka_unit_test(test_small_groups)};
+                                       cmocka_unit_test(test_links), cmocka_unit_test(test_small_groups),
+                                       cmocka_unit_test(test_extents)};
 
     return test_main(tests, argc, argv, begin, NULL);
 }

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Chunks that filters did not take. */
@@ -204,6 +205,27 @@ int cow_dataset_views(const cow_dataset *dataset, cow_view_context *context)
     return 0;
 }
 
+bool cow_dataset_extent_waits(const cow_dataset *dataset)
+{
+    const cow_file *file = dataset->file;
+
+    return dataset->native == NULL && file->written != NULL && !cow_journal_driver_met(file->fileno, dataset->address) &&
+           dataset->address < cow_still_source(cow_layout_still_bytes(file->written))->end;
+}
+
+/* In the bytes of the head's header. false: HDF5 has to do that. */
+static bool write_head_extent(const cow_dataset *dataset)
+{
+    const cow_array *array = &dataset->array;
+    const cow_still *still = cow_layout_still_bytes(dataset->file->written);
+
+    if (cow_header_set_extent(cow_still_source(still), dataset->address, array->grid.rank, array->extent, (uint32_t)time(NULL),
+                              cow_still_write, (void *)(uintptr_t)still) > 0)
+        return true;
+    cow_error_clear();
+    return false;
+}
+
 /* The head object gets the dataset's extent. */
 static int set_head_extent(cow_dataset *dataset)
 {
@@ -212,6 +234,8 @@ static int set_head_extent(cow_dataset *dataset)
     int status = -1;
 
     if (dataset->native == NULL && !dataset->array.extent_changed)
+        return 0;
+    if (cow_dataset_extent_waits(dataset) && write_head_extent(dataset))
         return 0;
     if (cow_dataset_hold(dataset, NULL) < 0)
         return -1;

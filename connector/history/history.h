@@ -219,6 +219,8 @@ void cow_dataset_opened(cow_dataset *dataset);
 void cow_file_hold_heads(cow_file *file, bool opened);
 bool cow_file_heads_unheld(const cow_file *file); /* there may be such */
 bool cow_head_unheld(const cow_file *file, const H5O_token_t *head); /* it is one */
+/* Need HDF5 not open the head for a new extent? The commit writes that into the bytes of its header, or opens it after all. */
+bool cow_dataset_extent_waits(const cow_dataset *dataset);
 /* Its type, as HDF5 gives that of an open dataset; the caller closes it. */
 hid_t cow_dataset_type_unopened(cow_dataset *dataset);
 /* As for the dataset that the application made. Ids are the caller's. NATIVE may be NULL: it is opened where that is needed. */

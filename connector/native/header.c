@@ -177,8 +177,14 @@ typedef struct resizing {
     uint64_t former, extent;
 } resizing;
 
-/* In the message of an extent, version 2, of a simple one that can grow in its first dimension. */
-static int set_extent(void *context, const uint8_t *message, size_t prefix, size_t length)
+/* Is the message of an extent its own, of version 2, of a simple one of one dimension or more that can grow? */
+static bool can_grow(const uint8_t *message, const uint8_t *body, size_t length)
+{
+    return (message[3] & COW_MESSAGE_SHARED) == 0 && length >= 4 && body[0] == 2 && body[1] >= 1 &&
+           length >= 4 + 16 * (size_t)body[1] && body[2] == 1 && body[3] == 1;
+}
+
+static int set_rows(void *context, const uint8_t *message, size_t prefix, size_t length)
 {
     const resizing *r = context;
     const cow_header_chunk *c = &r->writing.header->visited;
@@ -188,8 +194,7 @@ static int set_extent(void *context, const uint8_t *message, size_t prefix, size
 
     if (message[0] != COW_MESSAGE_SPACE)
         return 1;
-    if (message[3] & COW_MESSAGE_SHARED || length < 4 || body[0] != 2 || body[1] < 1 ||
-        length < 4 + 16 * (size_t)body[1] || body[2] != 1 || body[3] != 1 || cow_get64(c->bytes + at) != r->former ||
+    if (!can_grow(message, body, length) || cow_get64(c->bytes + at) != r->former ||
         r->extent > cow_get64(c->bytes + at + 8 * (size_t)body[1]))
         return 0;
     cow_put64(former, r->former);
@@ -202,6 +207,61 @@ int cow_header_resize(const cow_source *source, uint64_t address, uint64_t forme
 {
     cow_header header;
     resizing r = {{&header, write, context}, former, extent};
+
+    return rewrite(source, address, &header, set_rows, &r);
+}
+
+typedef struct reshaping {
+    writing writing;
+    unsigned rank;
+    const uint64_t *extent;
+    uint32_t now;
+} reshaping;
+
+/* Where the times of access and of change are, in the first chunk of a header that has times. */
+#define ACCESSED_AT 6
+#define CHANGED_AT  14
+
+static int set_extent(void *context, const uint8_t *message, size_t prefix, size_t length)
+{
+    const reshaping *r = context;
+    const cow_header *header = r->writing.header;
+    const cow_header_chunk *c = &header->visited;
+    const uint8_t *body = message + prefix;
+    const size_t at = (size_t)(body + 4 - c->bytes), end = at + 8 * (size_t)r->rank;
+    const bool timed = (header->start[5] & COW_HEADER_TIMES) != 0;
+    size_t begin = at;
+    uint8_t *former;
+    int status;
+
+    if (message[0] != COW_MESSAGE_SPACE)
+        return 1;
+    if (!can_grow(message, body, length) || body[1] != r->rank || (timed && c->address != header->address))
+        return 0;
+    for (unsigned d = 0; d < r->rank; d++)
+        if (r->extent[d] > cow_get64(c->bytes + end + 8 * (size_t)d))
+            return 0;
+    if (timed)
+        begin = ACCESSED_AT;
+    if ((former = malloc(end - begin)) == NULL)
+        return 0;
+    memcpy(former, c->bytes + begin, end - begin);
+    if (timed) {
+        cow_put32(c->bytes + ACCESSED_AT, r->now);
+        cow_put32(c->bytes + CHANGED_AT, r->now);
+    }
+    for (unsigned d = 0; d < r->rank; d++)
+        cow_put64(c->bytes + at + 8 * (size_t)d, r->extent[d]);
+    status = write_chunk(&r->writing, begin, former, end - begin);
+    free(former);
+    return status;
+}
+
+int cow_header_set_extent(const cow_source *source, uint64_t address, unsigned rank, const uint64_t extent[], uint32_t now,
+                          cow_header_writer *write, void *context)
+{
+    cow_header header;
+    reshaping r = {{&header, write, context}, rank, extent, now};
 
     return rewrite(source, address, &header, set_extent, &r);
 }

@@ -79,6 +79,11 @@ typedef int cow_header_writer(void *context, uint64_t address, const void *bytes
 int cow_header_resize(const cow_source *source, uint64_t address, uint64_t former, uint64_t extent, cow_header_writer *write,
                       void *context);
 
+/* The extent of a dataset of RANK dimensions becomes EXTENT, and its times, where the header has any, NOW (seconds since 1970), as HDF5 does it: H5D__mark,
+ * H5O_touch_oh. HDF5 must have nothing of it in memory. As above. */
+int cow_header_set_extent(const cow_source *source, uint64_t address, unsigned rank, const uint64_t extent[], uint32_t now,
+                          cow_header_writer *write, void *context);
+
 /* The object has MORE links (1, or -1) than before, and counts several then and now: HDF5 keeps the count in its header. HDF5 must have nothing of it in
  * memory. As above. */
 int cow_header_count_links(const cow_source *source, uint64_t address, int more, cow_header_writer *write, void *context);

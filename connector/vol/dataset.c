@@ -627,7 +627,8 @@ static int set_extent(cow_object *o, const hsize_t *size)
     }
     if (!changed)
         return 0;
-    if (cow_vol_dataset_before_write(o) < 0 || cow_object_opened(o) == NULL) /* the commit changes what HDF5 has of it */
+    if (cow_vol_dataset_before_write(o) < 0 ||
+        (!cow_dataset_extent_waits(o->dataset) && cow_object_opened(o) == NULL)) /* the commit changes what HDF5 has of it */
         return -1;
     return cow_array_resize(array, extent);
 }

@@ -34,6 +34,26 @@ int cow_info_quietly(void *native, const H5VL_loc_params_t *loc, H5O_info2_t *in
     return status >= 0;
 }
 
+int cow_link_quietly(void *native, const H5VL_loc_params_t *loc, H5L_info2_t *info)
+{
+    H5VL_link_get_args_t args = {.op_type = H5VL_LINK_GET_INFO};
+    unsigned long failures = cow_journal_driver_failures();
+    const size_t before = cow_errors_count();
+    herr_t status;
+
+    args.args.get_info.linfo = info;
+    H5E_BEGIN_TRY
+    {
+        status = H5VLlink_get(native, loc, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL);
+    }
+    H5E_END_TRY
+    if (status < 0 && cow_journal_driver_failures() != failures)
+        return cow_error_native("cannot look at a link");
+    if (status < 0)
+        cow_errors_drop(before);
+    return status >= 0;
+}
+
 int cow_home_may_write(cow_home *home, const char *what, const char *path)
 {
     if (home == NULL)

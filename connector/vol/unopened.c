@@ -148,12 +148,31 @@ cow_object *cow_unopened_made(const cow_object *near, const cow_where *where, co
     return made;
 }
 
+/* TOKEN: of the dataset that LOC, by name, leads to, if it may be one. Of what has a hard link right there the link says where it is: HDF5 does not read
+ * its header for that, which then can be written as bytes. 1; 0: it is none of this file's, or there is nothing; -1. */
+static int look_for(const cow_home *home, const cow_where *where, const H5VL_loc_params_t *loc, H5O_token_t *token)
+{
+    const char *name = loc->loc_data.loc_by_name.name;
+    H5L_info2_t link;
+    H5O_info2_t info;
+    int found = 1;
+
+    if (strchr(name, '/') == NULL && strcmp(name, ".") != 0 && (found = cow_link_quietly(where->native, loc, &link)) > 0 &&
+        link.type == H5L_TYPE_HARD) {
+        *token = link.u.token;
+        return 1;
+    }
+    if (found <= 0 || (found = cow_info_quietly(where->native, loc, &info)) <= 0)
+        return found;
+    *token = info.token;
+    return info.type == H5O_TYPE_DATASET && info.fileno == home->fileno;
+}
+
 cow_object *cow_unopened_new(const cow_object *near, const cow_where *where, const H5VL_loc_params_t *loc)
 {
     cow_home *home = near->home;
     const char *name = loc->loc_data.loc_by_name.name;
-    H5O_info2_t info;
-    H5O_token_t stand_in;
+    H5O_token_t stand_in, token;
     cow_object *object;
     cow_dataset *dataset;
     char *path;
@@ -164,7 +183,7 @@ cow_object *cow_unopened_new(const cow_object *near, const cow_where *where, con
         return NULL;
     if (!usual_links(loc->loc_data.loc_by_name.lapl_id))
         return NULL;
-    if (cow_info_quietly(where->native, loc, &info) <= 0 || info.type != H5O_TYPE_DATASET || info.fileno != home->fileno)
+    if (look_for(home, where, loc, &token) <= 0)
         goto not_so;
     if (cow_vol_groups_given() != given) { /* a function of the program said where: it is not to be called once more at any later time */
         home->led = true;
@@ -173,11 +192,11 @@ cow_object *cow_unopened_new(const cow_object *near, const cow_where *where, con
     if ((path = absolute(near, name)) == NULL)
         return NULL;
     if ((cow_file_writable(home->file) && !is_plain(path)) ||
-        cow_dataset_attach_unopened(home->file, &info.token, path, &dataset) <= 0) {
+        cow_dataset_attach_unopened(home->file, &token, path, &dataset) <= 0) {
         free(path);
         goto not_so;
     }
-    if ((object = stand_for(where, home, dataset, path, &info.token)) != NULL)
+    if ((object = stand_for(where, home, dataset, path, &token)) != NULL)
         return object;
     cow_dataset_release(dataset);
     free(path);

@@ -42,6 +42,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     source = image_source(&i, data, size);
     if (cow_header_count_links(&source, cow_get16(data + 1), data[0] & 16 ? 1 : -1, write_header, &source) < 0)
         abort();
+    if (cow_header_set_extent(&source, cow_get16(data + 1), 1 + data[0] % 4, (uint64_t[]){3, 2, 1, 0}, 1, write_header, &source) < 0)
+        abort();
     if (data[0] & 2) {
         cow_described_links(&source, cow_get16(data + 1), true, 2, names, address);
         cow_described_lacks_link(&source, cow_get16(data + 1), "7");
