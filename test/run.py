@@ -23,12 +23,12 @@ from seeds import seed
 TEST = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("H5COW_BUILD", TEST.parent / "build/release")).parent
 LOGS = BUILD / "test-logs"
-STEPS = 20_000  # of the differential test, all runs together
+STEPS = 16_000  # of the differential test, all runs together
 SUITES_STEPS = 50_000  # with --suites
 RUNS = 8  # of the differential test, each with its own seed
 COPIES = 200  # of H5Ocopy with all combinations of flags; 5,000 with ./dev reliability --only 12
 KILLS = 300  # of a writer beside readers
-MANY = 60  # seconds of many readers at one file
+MANY = 40  # seconds of many readers at one file
 PART_TIMEOUT = 3 * 3600  # seconds; what hangs is ended long before, by limits of its own
 SUITES = {  # name for --only -> what is printed, its runner, whether it runs without --suites
     "hdf5": ("HDF5's own tests", ["run_hdf5_suite.py"], False),
@@ -88,8 +88,18 @@ class Tests:
 
     def part(self, title, command, count, shown=None, **more):
         """One command of many tests; COUNT turns its output into (passed, failed, skipped), or None."""
+        self.parts([(title, command, count, shown, more)])
+
+    def parts(self, parts):
+        """Such commands, each of which keeps one core busy, as many at a time as there are cores; told in their order."""
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            ends = [pool.submit(logged, command, log_file(title), **more) for title, command, _, _, more in parts]
+            for (title, _, count, shown, _), end in zip(parts, ends):
+                self.ended(title, end.result(), count, shown)
+
+    def ended(self, title, end, count, shown):
         log = log_file(title)
-        code, text = logged(command, log, **more)
+        code, text = end
         counts = count(text)
         if counts is None:
             counts = (0, 1, 0)
@@ -193,11 +203,11 @@ def from_outside(tests, title, path, env):
     tests.part(title, command, junit(xml), shown=r"SKIPPED", env=env)
 
 
-def suite_of_others(tests, title, runner, *more, python=sys.executable, env=None):
-    """Against its own native run. The results stay in LOGS for docs/conformance.md."""
+def suite_of_others(title, runner, *more, python=sys.executable, env=None):
+    """A part: against its own native run. The results stay in LOGS for docs/conformance.md."""
     command = [python, "-B", TEST / runner[0], *runner[1:], "--logs", LOGS, *more]
     shown = r".*: (native|connector|gained|exception|LOST|not run)"
-    tests.part(title, command, counted_line, shown=shown, timeout=SUITE_TIMEOUT, env=env)
+    return title, command, counted_line, shown, {"timeout": SUITE_TIMEOUT, "env": env}
 
 
 def elsewhere(tests):
@@ -228,17 +238,20 @@ def wheel(tests, fast):
         return
     venv = pathlib.Path(os.environ["H5COW_WHEEL_VENV"])
     plugin = next(venv.glob("lib/python3*/site-packages/h5cow/plugin"))
-    suite_of_others(
-        tests, "h5py tests", ["run_pytest_suites.py", "h5py", "--suite", WHEEL_SUITE], python=venv / "bin/python",
+    tests.parts([suite_of_others(
+        "h5py tests", ["run_pytest_suites.py", "h5py", "--suite", WHEEL_SUITE], python=venv / "bin/python",
         env={**os.environ, "HDF5_PLUGIN_PATH": str(plugin)},
-    )
+    )])
 
 
 def suites_of_others(tests, everything, only):
-    for name, (title, runner, quick) in SUITES.items():
-        if (not quick and not everything) or (only and name not in only):
-            continue
-        suite_of_others(tests, title, runner, *(["--all"] if everything and title in ("PyTables tests", "xarray tests") else []))
+    parts = [suite_of_others(title, runner, *(["--all"] if everything and name in ("pytables", "xarray") else []))
+             for name, (title, runner, quick) in SUITES.items() if (quick or everything) and (not only or name in only)]
+    if everything:  # hours, and some of them use all cores
+        for part in parts:
+            tests.parts([part])
+    else:
+        tests.parts(parts)
     if not everything:
         print("    only with ./dev test --suites: all of PyTables, xarray, netCDF4-python, tools that are not here")
 
@@ -252,7 +265,7 @@ def with_hdf5(tests, release, steps, short):
     differential(tests, steps or (SHORT_STEPS if short else STEPS), copies=0)
     if not short:
         suite = f"h5py with HDF5 {release}"
-        suite_of_others(tests, suite, ["run_pytest_suites.py", "h5py", "--suite", suite])
+        tests.parts([suite_of_others(suite, ["run_pytest_suites.py", "h5py", "--suite", suite])])
 
 
 def write_docs(tests, wanted):

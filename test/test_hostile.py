@@ -27,7 +27,7 @@ def hostile(*words):
 
 
 def test_a_sample_of_hostile_files_neither_crashes_nor_takes_memory():
-    hostile("--seed", str(seed()), "--count", os.environ.get("H5COW_HOSTILE_COUNT", "100"))
+    hostile("--seed", str(seed()), "--count", os.environ.get("H5COW_HOSTILE_COUNT", "60"))
 
 
 def test_there_are_thousands_of_hostile_files():
