@@ -478,15 +478,17 @@ What is missed by far, as callgrind counted it on 2026-11-25 to 28: instructions
   creating it; a dataset with attributes is kept as three.
 * *One of many datasets changed*: 5.6 million in a group of 1,000, and 1,000 for each further member, whose link is read, checked and
   written again among the bytes of the group's last version. The first time it is 68,000 for each: all members get a link of their own.
-* *Open, change one value, close*: 3.55 million in a file of eight datasets, 3.7 of sixteen, natively 1.3; of both, 1.05 million clear memory for HDF5's cache, which takes 12 µs. By time,
+* *Open, change one value, close*: 3.5 million in a file of eight datasets, 3.7 of sixteen, natively 1.3; of both, 1.05 million clear memory for HDF5's cache, which takes 12 µs. By time,
   13 % is spent in the system, for 92 reads, most of 4 KiB, and 23 writes. Tables, the log, chunks and views are written as bytes, and the program's dataset
   is not opened by HDF5; what stands in for it takes 0.1. The version's tree takes 0.27 million, and 0.16
   finding out what it needs; pieces, their record and its view 0.3; where the head leads, and the view's link, 0.2; the journal 0.24, the index 0.14, HDF5 writing
   out what it has 0.1.
 * *Open, read one value, close*: 0.22 million more than natively in a file of 100,000 chunks, and 25 reads instead of 12; natively 0.28, besides the memory for HDF5's
   cache. HDF5 opening and closing a dataset that stands in for the one which is not opened takes 80,000 of it, its lists of properties for the file 40,000.
-* *Three series, a version*: 18.6 million for three datasets, opened six times each, with Python and h5py. Storing 7.7 changed chunks takes 6.0,
+* *Three series, a version*: 17.8 million for three datasets, opened six times each, with Python and h5py. Storing 7.7 changed chunks takes 6.0,
   of which hashes in valgrind 4 and the pieces of 4.6 composed ones 2.0. Views take 0.8; the version's tree 0.9; opening the file 1.4, of which HDF5 1.2.
+  Extents are written as bytes; where HDF5 opened the heads for them, that took 1.1. By time, 37 % is Python, numpy and h5py, 30 % HDF5, 12 % h5cow, 12 % the C library
+  and 7 % the system.
 * *Commits in files with many versions*: a session that changes one value takes 4.1 million at 100 versions, 5.6 at 20,000 and 5.3 at 100,000. Of the difference to 100, 0.5 to 0.9 is HDF5 reading, checking and writing blocks of up to 64 KiB in which it keeps the names of the
   group `versions`, and what is free between them; 0.2 to 0.5 is what finds chunks by their hashes and snapshots, which small files do without; the rest is
   that these files are larger, and so are the trees that are gone down. What takes longer than instructions say is memory: pages of a file of more than a
