@@ -33,10 +33,10 @@ PART_TIMEOUT = 3 * 3600  # seconds; what hangs is ended long before, by limits o
 SUITES = {  # name for --only -> what is printed, its runner, whether it runs without --suites
     "hdf5": ("HDF5's own tests", ["run_hdf5_suite.py"], False),
     "api": ("HDF5 API tests", ["run_api_suite.py"], True),
+    "pandas": ("pandas tests", ["run_pytest_suites.py", "pandas"], True),
     "h5py": ("h5py tests", ["run_pytest_suites.py", "h5py"], True),
     "h5netcdf": ("h5netcdf tests", ["run_pytest_suites.py", "h5netcdf"], True),
     "pytables": ("PyTables tests", ["run_pytables_suite.py"], True),
-    "pandas": ("pandas tests", ["run_pytest_suites.py", "pandas"], True),
     "xarray": ("xarray tests", ["run_pytest_suites.py", "xarray"], False),
     "netcdf4": ("netCDF4-python tests", ["run_pytest_suites.py", "netCDF4"], False),
 }
