@@ -252,7 +252,6 @@ def suites_of_others(tests, everything, only):
             tests.parts([part])
     else:
         tests.parts(parts)
-    if not everything:
         print("    only with ./dev test --suites: all of PyTables, xarray, netCDF4-python, tools that are not here")
 
 

@@ -41,7 +41,7 @@ struct cow_walk {
     cow_loc made;                 /* the new root */
     bool linked, set_aside, gone; /* the new tree; the former one, which then is gone */
     unsigned copying;             /* groups below COW_PATH_COPYING that were made */
-    struct cow_leftover *rest;        /* amending */
+    struct cow_leftover *rest;    /* amending */
 };
 
 /* The links of a group as they were listed. */
@@ -76,14 +76,13 @@ typedef struct cow_by_link {
     const char *name;
 } cow_by_link;
 
+/* decide.c */
 /* The link to the history itself, which no version has. */
 bool cow_walk_is_history(const cow_walk_group *p, const char *name);
 /* NULL: no memory for it. */
 char *cow_walk_child_path(const char *path, const char *name);
 /* 1: *INFO; 0: the group has no such link; -1 */
 int cow_walk_find_link(cow_loc group, const char *name, H5L_info2_t *info);
-
-/* decide.c */
 /* PATH is "" for the root, else "/a/b"; MET: the link that led here, or NULL. COW_SAME, COW_NEW; COW_VISITING: it is being decided, for
  * it is above itself; -1. */
 int cow_decide(cow_walk *walk, uint64_t address, const char *path, const cow_by_link *met);

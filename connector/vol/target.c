@@ -13,6 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What a call of HDF5's that ended with STATUS says: 1, 0: there is nothing, without any trace on the error stack, which had ERRORS before; -1: the disk
+ * has failed since there were FAILURES. */
+static int answer(herr_t status, unsigned long failures, size_t errors, const char *failed)
+{
+    if (status < 0 && cow_journal_driver_failures() != failures)
+        return cow_error_native("%s", failed);
+    if (status < 0)
+        cow_errors_drop(errors);
+    return status >= 0;
+}
+
 int cow_info_quietly(void *native, const H5VL_loc_params_t *loc, H5O_info2_t *info)
 {
     H5VL_object_get_args_t args = {.op_type = H5VL_OBJECT_GET_INFO};
@@ -27,11 +38,7 @@ int cow_info_quietly(void *native, const H5VL_loc_params_t *loc, H5O_info2_t *in
         status = H5VLobject_get(native, loc, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL);
     }
     H5E_END_TRY
-    if (status < 0 && cow_journal_driver_failures() != failures)
-        return cow_error_native("cannot look at an object");
-    if (status < 0)
-        cow_errors_drop(before);
-    return status >= 0;
+    return answer(status, failures, before, "cannot look at an object");
 }
 
 int cow_link_quietly(void *native, const H5VL_loc_params_t *loc, H5L_info2_t *info)
@@ -47,11 +54,7 @@ int cow_link_quietly(void *native, const H5VL_loc_params_t *loc, H5L_info2_t *in
         status = H5VLlink_get(native, loc, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL);
     }
     H5E_END_TRY
-    if (status < 0 && cow_journal_driver_failures() != failures)
-        return cow_error_native("cannot look at a link");
-    if (status < 0)
-        cow_errors_drop(before);
-    return status >= 0;
+    return answer(status, failures, before, "cannot look at a link");
 }
 
 int cow_home_may_write(cow_home *home, const char *what, const char *path)
