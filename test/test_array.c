@@ -41,6 +41,8 @@ typedef struct spy {
     unsigned reads, writes;
     unsigned good_writes; /* with fail_writes: so many succeed before */
     bool fail_writes, spoil_reads;
+    uint8_t *scribbled; /* memory of the program, SCRIBBLED_SIZE bytes, some of which change, once, before each write; or NULL */
+    size_t scribbled_size;
     atomic_uint lies; /* brings of which every third is none, or of other bytes; 0: none is */
 } spy;
 
@@ -91,6 +93,12 @@ static bool spy_bring(const cow_chunk_store *store, uint64_t place, const struct
     return read && lie % 6 != 0;
 }
 
+static void scribble(const spy *s)
+{
+    for (int i = 0; s->scribbled != NULL && i < 16; i++)
+        s->scribbled[random_below(s->scribbled_size)] |= 0x80;
+}
+
 static int spy_write(cow_chunk_store *store, uint64_t slot, const void *bytes, size_t size, uint32_t mask)
 {
     spy *s = (spy *)store;
@@ -99,7 +107,23 @@ static int spy_write(cow_chunk_store *store, uint64_t slot, const void *bytes, s
         return cow_error(COW_IO, "no space left on device");
     }
     s->writes++;
+    scribble(s);
     return s->below->write(s->below, slot, bytes, size, mask);
+}
+
+/* Now and then it leaves them to spy_write. */
+static int spy_write_parts(cow_chunk_store *store, uint64_t slot, const struct iovec parts[], size_t n, void *room)
+{
+    spy *s = (spy *)store;
+    uint8_t *to = room;
+
+    if (random_below(4) == 0)
+        return 0;
+    scribble(s);
+    for (size_t i = 0; i < n; to += parts[i++].iov_len)
+        memcpy(to, parts[i].iov_base, parts[i].iov_len);
+    s->writes++;
+    return s->below->write(s->below, slot, room, (size_t)(to - (uint8_t *)room), 0) < 0 ? -1 : 1;
 }
 
 static void spy_close(cow_chunk_store *store)
@@ -1914,6 +1938,51 @@ static void test_references_are_compared_by_what_they_refer_to(void **unused)
     world_close(&w);
 }
 
+/* What a program changes while it is written is stored as it was at some time, and is what its hash says. */
+static void test_memory_that_changes_while_it_is_written(void **state_)
+{
+    enum { ROWS = 256, WIDTH = 4096, SIZE = ROWS * WIDTH };
+    static uint8_t memory[SIZE], meant[SIZE], read[SIZE];
+
+    (void)state_;
+    for (unsigned kind = 0; kind < 24; kind++) {
+        setting s = {.rank = 2, .extent = {ROWS, WIDTH}, .maximum = {ROWS, WIDTH}, .chunk = {16, kind % 3 == 0 ? WIDTH : 1024}, .type = H5T_NATIVE_UINT8};
+        uint64_t chunk[2];
+        world w;
+
+        s.deflate = kind % 4 == 3 ? 1 : 0;
+        world_open(&w, &s);
+        w.array.threads = 1 + kind % 2;
+        w.spy->store.write_parts = kind >= 12 ? spy_write_parts : NULL;
+        for (unsigned round = 0; round < 3; round++) {
+            for (size_t i = 0; i < SIZE; i++) /* many chunks are equal */
+                meant[i] = memory[i] = (uint8_t)((i / WIDTH / 32 * round + i % 1024 / 16) & 0x7f);
+            w.spy->scribbled = round < 2 ? memory : NULL;
+            w.spy->scribbled_size = SIZE;
+            assert_good(write_all(&w, H5T_NATIVE_UINT8, memory));
+            assert_good(read_all(&w, H5T_NATIVE_UINT8, read));
+            for (size_t i = 0; i < SIZE; i++)
+                assert_true(read[i] == meant[i] || (round < 2 && read[i] == (meant[i] | 0x80)));
+            for (chunk[0] = 0; chunk[0] < ROWS / 16; chunk[0]++)
+                for (chunk[1] = 0; chunk[1] < WIDTH / s.chunk[1]; chunk[1]++) {
+                    const uint64_t dims[2] = {16, s.chunk[1]};
+                    uint8_t bytes[16 * WIDTH];
+                    cow_digest digest;
+                    cow_slot row;
+
+                    for (size_t r = 0; r < 16; r++)
+                        memcpy(bytes + r * dims[1], read + (chunk[0] * 16 + r) * WIDTH + chunk[1] * dims[1], dims[1]);
+                    assert_good(cow_digest_chunk(bytes, 2, dims, dims, 1, &digest));
+                    assert_good(cow_pool_row(w.array.pool, slot_of(&w, chunk[0], chunk[1]), &row));
+                    assert_memory_equal(digest.hash, row.digest.hash, COW_HASH_SIZE);
+                }
+            if (kind % 2 == 0)
+                commit(&w);
+        }
+        world_close(&w);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -1944,6 +2013,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_what_a_lossy_filter_makes_is_what_is_stored),
         cmocka_unit_test(test_what_a_filter_encodes_but_cannot_decode_is_not_lost),
         cmocka_unit_test(test_strings_are_compared_by_content),
+        cmocka_unit_test(test_memory_that_changes_while_it_is_written),
         cmocka_unit_test(test_strings_have_the_hash_of_versioned_hdf5),
         cmocka_unit_test(test_strings_shrink_then_grow_shows_fill),
         cmocka_unit_test(test_damaged_strings_are_reported),

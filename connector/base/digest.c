@@ -1,9 +1,7 @@
 /* Hash and checksum of chunks. Contract and sources: digest.h. Pure: any thread may be here. */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "base/digest.h"
 
+#include "base/checksum.h"
 #include "base/error.h"
 #include "base/sha256.h"
 
@@ -26,23 +24,6 @@ int cow_digest_prepare(void)
     if (OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL) != 1)
         return cow_error(COW_MEMORY, "OpenSSL cannot be initialised");
     return cow_digest_payload("", 0, 0, NULL, &digest);
-}
-
-uint64_t cow_checksum(const void *bytes, size_t size)
-{
-    return XXH3_64bits(bytes, size);
-}
-
-uint64_t cow_checksum_parts(const struct iovec parts[], size_t n)
-{
-    XXH3_state_t state;
-
-    if (n == 1)
-        return cow_checksum(parts->iov_base, parts->iov_len);
-    XXH3_64bits_reset(&state);
-    for (size_t i = 0; i < n; i++)
-        XXH3_64bits_update(&state, parts[i].iov_base, parts[i].iov_len);
-    return XXH3_64bits_digest(&state);
 }
 
 static int openssl_failed(void)
@@ -164,10 +145,10 @@ int cow_digest_chunk(const void *chunk, unsigned rank, const uint64_t chunk_dims
     context = hash_start();
     if (!context)
         goto done;
+    digest->checksum = cow_checksum(chunk, size); /* first, see digest.h */
     if (hash_trimmed(context, chunk, rank, chunk_dims, trimmed, element_size) < 0 ||
         hash_finish(context, rank, trimmed, digest->hash) < 0)
         goto done;
-    digest->checksum = cow_checksum(chunk, size);
     result = 0;
 done:
     EVP_MD_CTX_free(context);
@@ -179,44 +160,58 @@ unsigned cow_digest_best(void)
     return cow_sha256_best();
 }
 
+typedef struct checksums {
+    const cow_checksum_way *way;
+    cow_checksum_state *of; /* each message */
+} checksums;
+
 static void add_checksum(void *context, unsigned message, const void *bytes, size_t size)
 {
-    XXH3_64bits_update((XXH3_state_t *)context + message, bytes, size);
+    const checksums *sums = context;
+
+    sums->way->add(&sums->of[message], bytes, size);
 }
 
-int cow_digest_many(const void *const chunk[], unsigned n, size_t size, unsigned rank, const uint64_t chunk_dims[],
+/* One chunk that is not hashed together with others. */
+static int hash_alone(const cow_scattered *chunk, unsigned rank, const uint64_t chunk_dims[], uint8_t hash[COW_HASH_SIZE],
+                      checksums *sums)
+{
+    EVP_MD_CTX *context = hash_start();
+    int status = context == NULL ? -1 : 0;
+
+    for (size_t k = 0; status == 0 && k < chunk->n; k++) {
+        add_checksum(sums, 0, chunk->part[k].iov_base, chunk->part[k].iov_len);
+        status = hash_bytes(context, chunk->part[k].iov_base, chunk->part[k].iov_len);
+    }
+    if (status == 0)
+        status = hash_finish(context, rank, chunk_dims, hash);
+    EVP_MD_CTX_free(context);
+    return status;
+}
+
+int cow_digest_many(const cow_scattered chunk[], unsigned n, size_t size, unsigned rank, const uint64_t chunk_dims[],
                     cow_digest *const digest[])
 {
     char text[COW_SHA256_TAIL];
     size_t length = print_shape(rank, chunk_dims, text);
     uint8_t *hash[COW_TOGETHER];
-    XXH3_state_t checksum[COW_TOGETHER];
-    EVP_MD_CTX *context = NULL;
-    unsigned done = 0, some;
-    int result = -1;
+    cow_checksum_state state[COW_TOGETHER];
+    checksums sums = {.way = cow_checksum_best()};
 
     for (unsigned i = 0; i < n; i++) {
         hash[i] = digest[i]->hash;
-        XXH3_64bits_reset(&checksum[i]);
+        sums.way->begin(&state[i]);
     }
-    for (; done < n; done += some) {
-        some = cow_sha256_some(chunk + done, n - done, size, text, length, hash + done, add_checksum, checksum + done);
-        if (some > 0)
-            continue;
-        if (!(context = hash_start()) || hash_bytes(context, chunk[done], size) < 0 ||
-            hash_finish(context, rank, chunk_dims, hash[done]) < 0)
-            goto done;
-        EVP_MD_CTX_free(context);
-        context = NULL;
-        add_checksum(checksum, done, chunk[done], size);
-        some = 1;
+    for (unsigned done = 0, some; done < n; done += some) {
+        sums.of = state + done;
+        some = cow_sha256_some(chunk + done, n - done, size, text, length, hash + done, add_checksum, &sums);
+        if (some == 0 && hash_alone(&chunk[done], rank, chunk_dims, hash[done], &sums) < 0)
+            return -1;
+        some = some == 0 ? 1 : some;
     }
     for (unsigned i = 0; i < n; i++)
-        digest[i]->checksum = XXH3_64bits_digest(&checksum[i]);
-    result = 0;
-done:
-    EVP_MD_CTX_free(context);
-    return result;
+        digest[i]->checksum = sums.way->end(&state[i]);
+    return 0;
 }
 
 int cow_digest_hash(const void *payload, size_t size, unsigned rank, const uint64_t trimmed[],

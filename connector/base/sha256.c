@@ -98,10 +98,10 @@ typedef struct ending {
 } ending;
 
 /* Returns the blocks of the endings of N messages. */
-static size_t make_endings(const void *const message[], unsigned n, size_t size, const void *tail, size_t tail_size,
+static size_t make_endings(const cow_scattered message[], unsigned n, size_t size, const void *tail, size_t tail_size,
                            ending end[])
 {
-    size_t rest = size % BLOCK, blocks = (rest + tail_size + 1 + 8 + BLOCK - 1) / BLOCK;
+    size_t rest = size % BLOCK, last = message->n - 1, blocks = (rest + tail_size + 1 + 8 + BLOCK - 1) / BLOCK;
     uint64_t bits = ((uint64_t)size + tail_size) * 8;
 
     memset(end, 0, sizeof *end);
@@ -112,24 +112,28 @@ static size_t make_endings(const void *const message[], unsigned n, size_t size,
     for (unsigned i = 1; i < n; i++)
         end[i] = end[0];
     for (unsigned i = 0; i < n; i++)
-        memcpy(end[i].bytes, (const uint8_t *)message[i] + (size - rest), rest);
+        memcpy(end[i].bytes, (const uint8_t *)message[i].part[last].iov_base + message[i].part[last].iov_len - rest, rest);
     return blocks;
 }
 
-static void hash_two(const void *const message[], size_t size, const void *tail, size_t tail_size,
-                     uint8_t *const hash[], cow_sha256_look *look, void *context)
+static void hash_two(const cow_scattered message[], size_t size, const void *tail, size_t tail_size, uint8_t *const hash[],
+                     cow_sha256_look *look, void *context)
 {
     ending end[2];
     size_t blocks = make_endings(message, 2, size, tail, tail_size, end);
     lane a, b;
 
     a = b = initial();
-    take_blocks(&a, &b, message[0], message[1], size / BLOCK);
+    for (size_t k = 0; k < message->n; k++) {
+        const struct iovec p = message[0].part[k], q = message[1].part[k];
+
+        look(context, 0, p.iov_base, p.iov_len);
+        look(context, 1, q.iov_base, q.iov_len);
+        take_blocks(&a, &b, p.iov_base, q.iov_base, p.iov_len / BLOCK);
+    }
     take_blocks(&a, &b, end[0].bytes, end[1].bytes, blocks);
     give_hash(&a, hash[0]);
     give_hash(&b, hash[1]);
-    look(context, 0, message[0], size);
-    look(context, 1, message[1], size);
 }
 
 /* ---- sixteen lanes: word i of all sixteen messages in one vector ---- */
@@ -227,35 +231,44 @@ static WIDE void take_wide(__m512i state[8], const uint8_t *const p[COW_TOGETHER
     }
 }
 
-/* N messages, n >= 1; lanes that are left over hash the first one again. */
-static WIDE void hash_wide(const void *const message[], unsigned n, size_t size, const void *tail, size_t tail_size,
+/* Part K of N messages, n >= 1; lanes that are left over take that of the first one again. */
+static WIDE void take_part(__m512i state[8], const cow_scattered message[], unsigned n, size_t k, cow_sha256_look *look,
+                           void *context)
+{
+    const size_t size = message->part[k].iov_len, whole = size / BLOCK * BLOCK;
+    const uint8_t *p[COW_TOGETHER];
+    size_t some, blocks;
+
+    for (unsigned i = 0; i < COW_TOGETHER; i++)
+        p[i] = message[i < n ? i : 0].part[k].iov_base;
+    for (size_t at = 0; at < size; at += some) {
+        blocks = (whole - at < WIDE_PART ? whole - at : WIDE_PART) / BLOCK;
+        some = at + blocks * BLOCK < whole ? blocks * BLOCK : size - at; /* the rest of a block is looked at as well */
+        for (unsigned i = 0; i < n; i++)
+            look(context, i, p[i], some);
+        take_wide(state, p, blocks);
+        for (unsigned i = 0; i < COW_TOGETHER; i++)
+            p[i] += some;
+    }
+}
+
+static WIDE void hash_wide(const cow_scattered message[], unsigned n, size_t size, const void *tail, size_t tail_size,
                            uint8_t *const hash[], cow_sha256_look *look, void *context)
 {
     static const uint32_t first[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                       0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-    const uint8_t *p[COW_TOGETHER], *q[COW_TOGETHER];
-    size_t whole = size / BLOCK * BLOCK, part;
+    const uint8_t *q[COW_TOGETHER];
     uint32_t word[8][COW_TOGETHER];
     ending end[COW_TOGETHER];
     __m512i state[8];
     size_t blocks = make_endings(message, n, size, tail, tail_size, end);
 
-    for (unsigned i = 0; i < COW_TOGETHER; i++) {
-        p[i] = message[i < n ? i : 0];
-        q[i] = end[i < n ? i : 0].bytes;
-    }
     for (int i = 0; i < 8; i++)
         state[i] = _mm512_set1_epi32((int)first[i]);
-    for (size_t at = 0; at < size; at += part) {
-        part = whole - at < WIDE_PART ? whole - at : WIDE_PART;
-        take_wide(state, p, part / BLOCK);
-        part = at + part < whole ? part : size - at; /* the rest of a block is looked at as well */
-        for (unsigned i = 0; i < COW_TOGETHER; i++) {
-            if (i < n)
-                look(context, i, p[i], part);
-            p[i] += part;
-        }
-    }
+    for (size_t k = 0; k < message->n; k++)
+        take_part(state, message, n, k, look, context);
+    for (unsigned i = 0; i < COW_TOGETHER; i++)
+        q[i] = end[i < n ? i : 0].bytes;
     take_wide(state, q, blocks);
     for (int i = 0; i < 8; i++)
         _mm512_storeu_si512(word[i], state[i]);
@@ -282,12 +295,15 @@ unsigned cow_sha256_best(void)
     return have_wide() ? COW_TOGETHER : have_pairs() ? 2 : 1;
 }
 
-unsigned cow_sha256_some(const void *const message[], unsigned n, size_t size, const void *tail, size_t tail_size,
+unsigned cow_sha256_some(const cow_scattered message[], unsigned n, size_t size, const void *tail, size_t tail_size,
                          uint8_t *const hash[], cow_sha256_look *look, void *context)
 {
     n = n < COW_TOGETHER ? n : COW_TOGETHER;
-    if (tail_size > COW_SHA256_TAIL)
+    if (n == 0 || message->n == 0 || tail_size > COW_SHA256_TAIL)
         return 0;
+    for (size_t k = 0; k + 1 < message->n; k++)
+        if (message->part[k].iov_len % BLOCK != 0)
+            return 0;
     if (n >= WIDE_FROM && have_wide()) {
         hash_wide(message, n, size, tail, tail_size, hash, look, context);
         return n;
@@ -305,7 +321,7 @@ unsigned cow_sha256_best(void)
     return 1;
 }
 
-unsigned cow_sha256_some(const void *const message[], unsigned n, size_t size, const void *tail, size_t tail_size,
+unsigned cow_sha256_some(const cow_scattered message[], unsigned n, size_t size, const void *tail, size_t tail_size,
                          uint8_t *const hash[], cow_sha256_look *look, void *context)
 {
     (void)message;

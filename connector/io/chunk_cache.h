@@ -71,6 +71,7 @@ size_t cow_chunk_cache_limit(const cow_chunk_cache *cache);
 typedef enum {
     COW_BUFFER_ENCODED, /* stored.c */
     COW_BUFFER_ROOMS,
+    COW_BUFFER_RUNS,
     COW_BUFFER_BACK,
     COW_BUFFER_BASE, /* composed.c */
     COW_BUFFER_BASE_STORED,

@@ -612,7 +612,7 @@ int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t fi
 {
     uint64_t chunk[COW_MAX_RANK];
     cow_save save = {.chunk = chunk, .ready = bytes, .ready_size = size, .ready_mask = filter_mask};
-    uint8_t *decoded = NULL;
+    uint8_t *decoded = NULL, *given = NULL;
     cow_cached_chunk *entry;
     int status = -1;
 
@@ -631,8 +631,6 @@ int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t fi
         return -1;
     if ((decoded = cow_chunk_cache_buffer(array)) == NULL)
         return -1;
-    if (array->filters_hidden)
-        save.ready = NULL;
     if (cow_codec_identity(array->codec) || array->filters_hidden) {
         if (size != array->chunk_bytes) {
             cow_error(COW_USAGE, "%s: a chunk of this dataset has %zu bytes, not %zu", array->label, array->chunk_bytes,
@@ -640,9 +638,17 @@ int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t fi
             goto done;
         }
         memcpy(decoded, bytes, size);
-    } else if (cow_codec_decode(array->codec, bytes, size, filter_mask, decoded) < 0) {
-        cow_context("%s: the bytes given to H5Dwrite_chunk cannot be decoded with the dataset's filters", array->label);
-        goto done;
+        save.ready = array->filters_hidden ? NULL : decoded;
+    } else {
+        if ((given = malloc(size > 0 ? size : 1)) == NULL) {
+            cow_error(COW_MEMORY, "%s: no memory for a chunk of %zu bytes", array->label, size);
+            goto done;
+        }
+        save.ready = memcpy(given, bytes, size); /* which nobody changes */
+        if (cow_codec_decode(array->codec, given, size, filter_mask, decoded) < 0) {
+            cow_context("%s: the bytes given to H5Dwrite_chunk cannot be decoded with the dataset's filters", array->label);
+            goto done;
+        }
     }
     save.bytes = decoded; /* what was given is stored as it was given, but where filters are hidden */
     if (cow_stored_save(array, &save, 1, NULL, NULL) < 0)
@@ -651,6 +657,7 @@ int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t fi
         cow_chunk_cache_remove(entry);
     status = 0;
 done:
+    free(given);
     cow_chunk_cache_buffer_free(array, decoded);
     return status;
 }

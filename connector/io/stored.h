@@ -9,9 +9,14 @@
 
 #include "io/array.h"
 
+/* More than 20 fields: what is given of a chunk, and what each step of the pipeline leaves to the next. */
 typedef struct cow_save {
     const uint64_t *chunk; /* number in the grid */
-    const void *bytes;     /* decoded, padding included; may be set by `prepare` */
+    const void *bytes;     /* decoded, padding included; may be set by `prepare`; NULL: it is in runs */
+    struct iovec *runs;    /* room for COW_RUNS, where `prepare` may leave the bytes where they are; or NULL */
+    size_t n_runs;         /* then: how many, one after the other; the same for all chunks, as are their lengths */
+    bool foreign;          /* set by `prepare`: they are in the program's memory, which it may change meanwhile */
+    void *room;            /* for a chunk, until it is stored; NULL without `prepare` */
     size_t index;          /* the caller's */
     const void *ready;     /* already encoded: ready_size bytes, stored as they are; or NULL */
     size_t ready_size;
@@ -30,10 +35,15 @@ typedef struct cow_save {
     bool refused; /* out: its filters do not take it, which is why storing failed */
 } cow_save;
 
-/* Store N chunks. PREPARE (may be NULL) runs on any thread before the bytes are looked at; ROOM has room for a chunk,
- * the caller's until it is stored. The order of SAVES is changed: tile by tile, as slots are given out. */
+/* The most runs in memory of a chunk that is not copied together. */
+#define COW_RUNS 256
+
+/* Store N chunks. PREPARE (may be NULL) runs on any thread before the bytes are looked at. The order of SAVES is changed: tile by tile, as slots are given out. */
 int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
-                    int (*prepare)(void *context, cow_save *save, void *room), void *context);
+                    int (*prepare)(void *context, cow_save *save), void *context);
+
+/* The decoded bytes in one piece, which nobody changes: a copy where they are the program's. They may differ from what was hashed then. */
+const void *cow_save_own(const cow_array *array, cow_save *save);
 
 typedef struct cow_load {
     const uint64_t *chunk;
@@ -53,12 +63,11 @@ typedef struct cow_load {
 } cow_load;
 
 /* Read, decode and verify N chunks. DONE (may be NULL) runs on any thread for each chunk that is good. RUNS (may be NULL) says where in
- * memory the bytes of a chunk belong in the end, as at most COW_LOAD_RUNS runs one after the other; 0: it is no matter of runs. Then they
+ * memory the bytes of a chunk belong in the end, as at most COW_RUNS runs one after the other; 0: it is no matter of runs. Then they
  * may go there at once, and DONE does not run; where they turn out to be damaged, they have been there. */
-#define COW_LOAD_RUNS 256
 typedef struct cow_load_calls {
     int (*done)(void *context, cow_load *load);
-    size_t (*runs)(void *context, const cow_load *load, struct iovec runs[COW_LOAD_RUNS]);
+    size_t (*runs)(void *context, const cow_load *load, struct iovec runs[COW_RUNS]);
     void *context;
 } cow_load_calls;
 int cow_stored_load(cow_array *array, cow_load *loads, size_t n, const cow_load_calls *calls);

@@ -138,7 +138,7 @@ static int keep_edges(const batch *b)
     return 0;
 }
 
-static int gather_piece(void *context, cow_save *save, void *room)
+static int gather_piece(void *context, cow_save *save)
 {
     const batch *b = context;
     const cow_array *array = b->transfer->array;
@@ -147,12 +147,17 @@ static int gather_piece(void *context, cow_save *save, void *room)
     cow_plan_memory memory;
 
     chunk_memory(b, save->index, &memory);
+    save->foreign = b->packed == NULL;
     if ((save->bytes = as_chunk(b, piece, &memory)) != NULL)
         return 0;
+    if (save->runs != NULL && b->transfer->parts == 0 &&
+        (save->n_runs = cow_piece_runs(b->plan, piece, array->element_size, &memory, RUN_BYTES, save->runs, COW_RUNS)) > 0)
+        return 0;
     cow_array_chunk_trimmed(array, piece->chunk, trimmed);
-    cow_fill_padding(&array->grid, trimmed, array->element_size, cow_array_new_fill(array), room);
-    to_chunk(b, piece, room, &memory);
-    save->bytes = room;
+    cow_fill_padding(&array->grid, trimmed, array->element_size, cow_array_new_fill(array), save->room);
+    to_chunk(b, piece, save->room, &memory);
+    save->bytes = save->room;
+    save->foreign = false;
     return 0;
 }
 
@@ -282,7 +287,7 @@ static int scatter_piece(void *context, cow_load *load)
 }
 
 /* Where the elements of a whole chunk belong, if they go there as they are in the file. */
-static size_t runs_of_piece(void *context, const cow_load *load, struct iovec runs[COW_LOAD_RUNS])
+static size_t runs_of_piece(void *context, const cow_load *load, struct iovec runs[COW_RUNS])
 {
     const batch *b = context;
     cow_plan_memory memory;
@@ -291,7 +296,7 @@ static size_t runs_of_piece(void *context, const cow_load *load, struct iovec ru
         return 0;
     chunk_memory(b, load->index, &memory);
     return cow_piece_runs(b->plan, &b->pieces[load->index], b->transfer->array->element_size, &memory, RUN_BYTES, runs,
-                          COW_LOAD_RUNS);
+                          COW_RUNS);
 }
 
 /* The elements of a chunk that has no slot. */
