@@ -9,8 +9,8 @@ journal and all, as somebody would who means harm.) Every file is opened, listed
 versions, written, and read again by h5py through the connector, and by the command: log, stat, doctor, verify, export, copy,
 import and recover.
 Forged composed chunks, and runs that lead astray, are in hostile_pieces.py: of these also what is read is compared.
-Limits: 1 GiB of address space (with AddressSanitizer of resident memory, by its own option), 20 s of computing, and, for what only
-reads, 64 MiB and a few times the file's size of memory.
+Limits: 1 GiB of address space (with AddressSanitizer of resident memory, by its own option), 4 MiB of stack (half of the usual: so half as many
+groups in each other find what takes too much of it), 20 s of computing, and, for what only reads, 64 MiB and a few times the file's size of memory.
 
 What fails is run by h5py without the connector as well: what kills HDF5 itself is counted apart. --all: every case; else
 a sample of --count, by --jobs processes. Cases have names, so that --only finds one again.
@@ -37,7 +37,7 @@ from hostile_pieces import BEGIN, CHANGE, GAP, READ, Forged
 from results import results
 
 TEST = pathlib.Path(__file__).resolve().parent
-MEMORY, CPU, WALL = 1 << 30, 20, 600
+MEMORY, STACK, CPU, WALL = 1 << 30, 4 << 20, 20, 600
 READING = 64 << 20, 8  # bytes, and times the file's size, that reading may take
 NO_MEMORY = re.compile(r"no(t enough| ) ?memory|MemoryError|memory allocation failed|unable to allocate|Cannot allocate", re.I)
 
@@ -154,6 +154,7 @@ def through(h5py, path, everything):
 def limits(asan):
     resource.setrlimit(resource.RLIMIT_CPU, (CPU, CPU + 2))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_STACK, (STACK, STACK))
     if not asan:  # its shadow counts as memory, so it has a limit of its own: ASAN_OPTIONS below
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
@@ -543,7 +544,7 @@ class Cases:
         for bits in (20, 24, 27):
             for packed in (False, True):
                 def bomb(g, n, b=bits, z=packed):
-                    elements = max((1 << b) // max(dtype.itemsize, 1), 1)
+                    elements = max((1 << b) // max(dtype.itemsize * int(np.prod(rest or (1,))), 1), 1)
                     d = g.create_dataset(n, shape, dtype, chunks=(elements, *[max(s, 1) for s in rest]), maxshape=open_,
                                          compression="gzip" if z else None)
                     if z and shape[0] > 0 and not h5py.check_string_dtype(dtype) and not dtype.hasobject:
@@ -790,7 +791,7 @@ class Cases:
         def put(how, change):
             self.add(f"in {where}: {how}", lambda f: change(f[where]))
 
-        def deep(g, n=2000):
+        def deep(g, n=1000):
             for i in range(n):
                 g = g.create_group("d")
 
@@ -802,7 +803,7 @@ class Cases:
             for i in range(3000):
                 g[f"link{i}"] = h5py.SoftLink("/no")
 
-        put("2,000 groups in each other", deep)
+        put("1,000 groups in each other", deep)
         put("odd names", odd_names)
         put("3,000 links", many)
         put("a hard link to itself", lambda g: g.__setitem__("self", g))
@@ -886,7 +887,7 @@ class Run:
         if asan:
             self.env.update(more, LD_PRELOAD=library)
             self.stock.update(more)
-        self.limits = ["prlimit", *([] if asan else [f"--as={MEMORY}"]), f"--cpu={CPU}", "--core=0"]
+        self.limits = ["prlimit", *([] if asan else [f"--as={MEMORY}"]), f"--stack={STACK}", f"--cpu={CPU}", "--core=0"]
         self.cow = Server(self.env, asan, self.folder / "cow.txt")
         self.native = None
         self.problems, self.natively, self.worst = [], [], (0, "")

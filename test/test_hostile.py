@@ -49,7 +49,7 @@ FOUND_ONCE = [
     "/_versioned_data/versions/1/small: four elements in a packed chunk",
     "/_versioned_data/versions/1/small: 4,096 texts that are one mebibyte",
     "raw/0: chunks of 2^24 bytes, packed",
-    "in /_versioned_data/versions/1: 2,000 groups in each other",
+    "in /_versioned_data/versions/1: 1,000 groups in each other",
     "in /_versioned_data/versions/1: a hard link to the history",
     "versions/1: soft link to itself",
     "versions/1: external link to itself",

@@ -132,6 +132,32 @@ def test_links_to_versions_in_a_circle_are_an_error(programs, linked, name):
     assert done.returncode == 1 and "external links to versions lead to one another" in done.stderr, done.stderr
 
 
+def test_links_to_versions_are_found_behind_other_links_and_a_thousand_groups(programs, linked):
+    """HDF5 goes all the way for each name that it is asked for: those of which a long one is made are not all asked for."""
+    code = """
+    import resource
+    resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+    f = h5py.File('main.h5', 'r+')
+    deep = f.create_group('d' + 999 * '/d').name
+    for name in 'past', 'plain':
+        f['soft-' + name] = h5py.SoftLink('/' + name)
+        f['d/' + name] = h5py.SoftLink('/soft-' + name)
+        f[deep + '/' + name] = f.get(name, getlink=True)
+        f[deep + '/sub-' + name] = h5py.SoftLink('/d//' + name + '/./sub/')
+        f['deep-' + name] = h5py.SoftLink(deep)
+    f['gone'] = h5py.SoftLink('/d/none')
+    f['elsewhere'] = h5py.ExternalLink('run.h5@9', '/g')
+    for n in 'past', 'plain':
+        for name in (f'soft-{n}/x', f'd/{n}/soft', f'/d/{n}/sub/small', f'{deep}/{n}/x', f'{deep}/sub-{n}/small',
+                     f'deep-{n}/{n}/sub/small', f'deep-{n}/sub-{n}/small'):
+            print(f[name][:2], name + '/none' in f, name.replace('/', '/none/', 1) in f,
+                  [f.get(there + name) for there in ('d/', 'gone/', 'elsewhere/')])
+    print(any(f.id.links.exists(f'{deep}/{n}'.encode()) for n in range(100)))
+    """
+    lines = said(programs.python(code, cwd=linked, errors=False))
+    assert lines[:7] == lines[7:14] and lines[14:] == ["False"] and "[1 1]" in lines[1] + lines[2], lines
+
+
 # ---- sources of virtual datasets ----------------------------------------------------------------------------------------
 
 VIRTUAL = """

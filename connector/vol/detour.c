@@ -167,34 +167,70 @@ static bool follow(leads *l, const cow_where *where, size_t start, size_t end, c
     return found;
 }
 
+/* Where the names of the path's links end, in END, which has room for PATH_MOST / 2. -> how many there are. */
+static size_t name_ends(const char *path, size_t end[])
+{
+    size_t count = 0;
+
+    for (size_t at = strspn(path, "/"); path[at] != '\0'; at += strspn(path + at, "/"))
+        end[count++] = at += strcspn(path + at, "/");
+    return count;
+}
+
+/* Do the links up to END lead to an object, as HDF5 follows them? */
+static bool is_there(const leads *l, const cow_where *where, size_t end)
+{
+    char prefix[PATH_MOST];
+    H5VL_loc_params_t loc = cow_by_name(where->loc.obj_type, prefix);
+    H5O_info2_t info;
+    int there;
+
+    snprintf(prefix, sizeof prefix, "%.*s", (int)end, l->path);
+    if ((there = cow_info_quietly(where->native, &loc, &info)) < 0)
+        cow_error_clear();
+    return there > 0;
+}
+
+/* Where HDF5 comes no further: from *START to *END of the path, the first link that leads to nothing; the last one, where all before it lead
+ * somewhere. False: there is none. Mostly a name is missing in a group that is there, so that group is asked for first. Nor are the others asked for
+ * one by one: for each HDF5 goes all the way from the beginning, and groups may be thousands deep. */
+static bool first_gap(const leads *l, const cow_where *where, size_t *start, size_t *end)
+{
+    size_t ends[PATH_MOST / 2], count = name_ends(l->path, ends), low = 0, high = count;
+
+    if (count == 0)
+        return false;
+    for (size_t middle = count - 1; low + 1 < high; middle = low + (high - low) / 2)
+        if (is_there(l, where, ends[middle - 1]))
+            low = middle;
+        else
+            high = middle;
+    *start = low == 0 ? 0 : ends[low - 1];
+    *start += strspn(l->path + *start, "/");
+    *end = ends[low];
+    return true;
+}
+
 static bool leads_to_version(leads *l, const cow_where *where, hid_t lapl)
 {
-    for (unsigned links = 0; links < LINKS_MOST; links++) {
-        size_t start = strspn(l->path, "/"), end = start + strcspn(l->path + start, "/");
-        bool replaced = false;
+    size_t start, end;
 
-        for (; end > start && !replaced;
-             start = end + strspn(l->path + end, "/"), end = start + strcspn(l->path + start, "/")) {
-            char prefix[PATH_MOST];
-            H5L_info2_t info;
-            void *value;
-            bool found = false;
+    for (unsigned links = 0; links < LINKS_MOST && first_gap(l, where, &start, &end); links++) {
+        char prefix[PATH_MOST];
+        H5L_info2_t info;
+        void *value;
+        bool found = false, replaced = false;
 
-            snprintf(prefix, sizeof prefix, "%.*s", (int)end, l->path);
-            if ((value = link_value(where, prefix, &info)) == NULL)
-                continue;
-            if (info.type == H5L_TYPE_EXTERNAL)
-                found = follow(l, where, start, end, value, info.u.val_size, lapl);
-            else if (info.type == H5L_TYPE_SOFT)
-                replaced = replace(l, start, end, value);
-            free(value);
-            if (found)
-                return true;
-            if (replaced)
-                break;
-        }
-        if (!replaced)
+        snprintf(prefix, sizeof prefix, "%.*s", (int)end, l->path);
+        if ((value = link_value(where, prefix, &info)) == NULL)
             return false;
+        if (info.type == H5L_TYPE_EXTERNAL)
+            found = follow(l, where, start, end, value, info.u.val_size, lapl);
+        else if (info.type == H5L_TYPE_SOFT)
+            replaced = replace(l, start, end, value);
+        free(value);
+        if (!replaced)
+            return found;
     }
     return false;
 }
