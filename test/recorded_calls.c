@@ -19,7 +19,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -224,23 +223,6 @@ static ssize_t written(int fd, const void *bytes, size_t size, off_t offset)
 ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
 {
     return written(fd, bytes, size, offset);
-}
-
-ssize_t pwritev(int fd, const struct iovec *parts, int n, off_t offset)
-{
-    size_t size = 0, at = 0;
-    char *bytes;
-    ssize_t done;
-
-    for (int i = 0; i < n; i++)
-        size += parts[i].iov_len;
-    if ((bytes = malloc(size > 0 ? size : 1)) == NULL)
-        abort();
-    for (int i = 0; i < n; at += parts[i++].iov_len)
-        memcpy(bytes + at, parts[i].iov_base, parts[i].iov_len);
-    done = written(fd, bytes, size, offset);
-    free(bytes);
-    return done;
 }
 
 ssize_t write(int fd, const void *bytes, size_t size)

@@ -36,36 +36,6 @@ static ssize_t counted_pread(void *context, int fd, void *buffer, size_t size, o
     return cow_disk_system.pread(context, fd, buffer, size, offset);
 }
 
-/* Now and then a part of it, and now and then nothing. */
-static uint64_t whims;
-static ssize_t whimsical_pwritev(void *context, int fd, const struct iovec *parts, int n, off_t offset)
-{
-    switch (splitmix64(&whims) % 4) {
-    case 0:
-        errno = EINTR;
-        return -1;
-    case 1:
-        return pwrite(fd, parts[0].iov_base, parts[0].iov_len / 2, offset);
-    case 2:
-        return cow_disk_system.pwritev(context, fd, parts, n / 2, offset);
-    default:
-        return cow_disk_system.pwritev(context, fd, parts, n, offset);
-    }
-}
-
-/* BYTES as up to MOST parts, some of them empty. */
-static size_t divide(uint64_t *seed, uint8_t *bytes, size_t size, struct iovec parts[], size_t most)
-{
-    size_t n = 0, some;
-
-    for (; size > 0 && n + 1 < most; bytes += some, size -= some) {
-        some = (size_t)(splitmix64(seed) % (size + 1));
-        parts[n++] = (struct iovec){bytes, some};
-    }
-    parts[n++] = (struct iovec){bytes, size};
-    return n;
-}
-
 /* Whatever is written, cut off, made longer or given back between them: a read that may be remembered is what the file has. */
 static void test_recalled_is_what_the_file_has(void **state)
 {
@@ -73,13 +43,10 @@ static void test_recalled_is_what_the_file_has(void **state)
     cow_disk_calls calls = cow_disk_system;
     uint8_t *shadow = calloc(1, SIZE), got[6000], bytes[6000];
     uint64_t seed = test_seed();
-    struct iovec parts[5];
     cow_disk disk;
 
     (void)state;
     assert_non_null(shadow);
-    whims = seed;
-    calls.pwritev = whimsical_pwritev;
     assert_int_equal(cow_disk_open(&disk, &calls, path, O_RDWR | O_CREAT | O_TRUNC), 0);
     assert_int_equal(cow_disk_truncate(&disk, SIZE), 0);
     cow_disk_remember(&disk, SIZE);
@@ -103,10 +70,7 @@ static void test_recalled_is_what_the_file_has(void **state)
         } else if (kind < 990) {
             for (size_t i = 0; i < n; i++)
                 bytes[i] = (uint8_t)(round + (int)i);
-            if (kind < 980)
-                assert_int_equal((kind < 940 ? cow_disk_put : cow_disk_write)(&disk, from, bytes, n), 0);
-            else
-                assert_int_equal(cow_disk_write_parts(&disk, from, parts, divide(&seed, bytes, n, parts, 5), n), 0);
+            assert_int_equal((kind < 940 ? cow_disk_put : cow_disk_write)(&disk, from, bytes, n), 0);
             memcpy(shadow + from, bytes, n);
         } else if (kind < 995) {
             assert_int_equal(cow_disk_truncate(&disk, from), 0);
@@ -2095,57 +2059,6 @@ static void test_bytes_between_changes_stay(void **state)
     free(found);
 }
 
-/* What comes in parts is what is read then, wherever it is in the file, where a disk takes some of them only, and where one
- * takes nothing at all. */
-static void test_parts_are_written_one_after_the_other(void **state)
-{
-    enum { PARTS = 7, SIZE = 3000, BEYOND = 20000, SUPERBLOCK = 512 }; /* of which HDF5 is told what suits it */
-    cow_journal_options options = at_once;
-    cow_disk_calls calls = cow_disk_system;
-    uint64_t seed = test_seed(), end;
-    uint8_t bytes[SIZE], got[SIZE], *shadow;
-    struct iovec parts[PARTS];
-    cow_journal *journal;
-    hid_t fapl, file;
-
-    (void)state;
-    make(3);
-    whims = seed;
-    calls.pwritev = whimsical_pwritev;
-    calls.pwrite = counted_pwrite;
-    options.calls = &calls;
-    fapl = state_fapl(&options);
-    assert_true((file = H5Fopen(path, H5F_ACC_RDWR, fapl)) >= 0);
-    journal = journal_of(file);
-    end = cow_journal_end(journal);
-    assert_non_null(shadow = calloc(1, end + BEYOND));
-    assert_int_equal(cow_journal_read(journal, 0, shadow, end), 0);
-    for (int round = 0; round < 2000; round++) {
-        uint64_t at = SUPERBLOCK + splitmix64(&seed) % (end + BEYOND - SUPERBLOCK - SIZE);
-        size_t n = 1 + (size_t)(splitmix64(&seed) % SIZE);
-
-        for (size_t i = 0; i < n; i++)
-            bytes[i] = (uint8_t)splitmix64(&seed);
-        if (round == 1500)
-            fail_pwrites = 1;
-        assert_int_equal(cow_journal_write_parts(journal, at, parts, divide(&seed, bytes, n, parts, PARTS)), 0);
-        memcpy(shadow + at, bytes, n);
-        at = SUPERBLOCK + splitmix64(&seed) % (end + BEYOND - SUPERBLOCK - SIZE);
-        assert_int_equal(cow_journal_read(journal, at, got, SIZE), 0);
-        assert_memory_equal(got, shadow + at, SIZE);
-    }
-    fail_pwrites = 0;
-    cow_journal_abort(journal, "it was a test");
-    H5E_BEGIN_TRY
-    {
-        H5Fclose(file);
-    }
-    H5E_END_TRY
-    H5Pclose(fapl);
-    free(shadow);
-    both_see(3);
-}
-
 /* Who is told that bytes are in place reads them from the file, past the pages. */
 static void test_bytes_in_place_are_in_the_file(void **state)
 {
@@ -2437,7 +2350,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_recalled_is_what_the_file_has),
         cmocka_unit_test(test_what_is_put_waits),
         cmocka_unit_test(test_bytes_in_place_are_in_the_file),
-        cmocka_unit_test(test_parts_are_written_one_after_the_other),
         cmocka_unit_test(test_overlay_agrees_with_an_array),
         cmocka_unit_test(test_overlay_gives_runs_in_order),
         cmocka_unit_test(test_records_of_a_file_whose_start_moved),

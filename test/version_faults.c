@@ -244,25 +244,6 @@ WRAP(int, cow_journal_write, (cow_journal * journal, uint64_t address, const voi
     steps.inside = inside;
     return status;
 }
-struct iovec;
-WRAP(int, cow_journal_write_parts, (cow_journal * journal, uint64_t address, const struct iovec *parts, size_t n))
-{
-    int inside = steps.inside, status;
-
-    steps.inside = 0;
-    status = __real_cow_journal_write_parts(journal, address, parts, n);
-    steps.inside = inside;
-    return status;
-}
-WRAP(int, cow_journal_write_raw, (cow_journal * journal, uint64_t address, const void *from, size_t size))
-{
-    int inside = steps.inside, status;
-
-    steps.inside = 0;
-    status = __real_cow_journal_write_raw(journal, address, from, size);
-    steps.inside = inside;
-    return status;
-}
 
 /* ---- the program ---- */
 

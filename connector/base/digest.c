@@ -145,10 +145,10 @@ int cow_digest_chunk(const void *chunk, unsigned rank, const uint64_t chunk_dims
     context = hash_start();
     if (!context)
         goto done;
-    digest->checksum = cow_checksum(chunk, size); /* first, see digest.h */
     if (hash_trimmed(context, chunk, rank, chunk_dims, trimmed, element_size) < 0 ||
         hash_finish(context, rank, trimmed, digest->hash) < 0)
         goto done;
+    digest->checksum = cow_checksum(chunk, size);
     result = 0;
 done:
     EVP_MD_CTX_free(context);
@@ -160,57 +160,82 @@ unsigned cow_digest_best(void)
     return cow_sha256_best();
 }
 
-typedef struct checksums {
+/* A chunk on its way. */
+typedef struct message {
+    cow_checksum_state checksum;
+    cow_scattered from; /* where its next bytes are to be had; without parts: they are there */
+    size_t at;          /* bytes of the first part that are there already */
+} message;
+
+typedef struct messages {
     const cow_checksum_way *way;
-    cow_checksum_state *of; /* each message */
-} checksums;
+    message *of;
+} messages;
 
-static void add_checksum(void *context, unsigned message, const void *bytes, size_t size)
+static void bring(message *m, uint8_t *to, size_t size)
 {
-    const checksums *sums = context;
+    for (size_t n; size > 0; to += n, size -= n) {
+        n = m->from.part->iov_len - m->at < size ? m->from.part->iov_len - m->at : size;
+        memcpy(to, (const uint8_t *)m->from.part->iov_base + m->at, n);
+        m->at += n;
+        if (m->at == m->from.part->iov_len) {
+            m->from.part++;
+            m->from.n--;
+            m->at = 0;
+        }
+    }
+}
 
-    sums->way->add(&sums->of[message], bytes, size);
+/* The next bytes of a chunk, before they are hashed. */
+static const void *take(void *context, unsigned which, const void *bytes, size_t size)
+{
+    const messages *all = context;
+    message *m = &all->of[which];
+
+    if (m->from.n > 0)
+        bring(m, (uint8_t *)(uintptr_t)bytes, size);
+    all->way->add(&m->checksum, bytes, size);
+    return m->from.n > 0 ? (const uint8_t *)m->from.part->iov_base + m->at : (const uint8_t *)bytes + size;
 }
 
 /* One chunk that is not hashed together with others. */
-static int hash_alone(const cow_scattered *chunk, unsigned rank, const uint64_t chunk_dims[], uint8_t hash[COW_HASH_SIZE],
-                      checksums *sums)
+static int hash_alone(messages *all, const void *chunk, size_t size, unsigned rank, const uint64_t chunk_dims[],
+                      uint8_t hash[COW_HASH_SIZE])
 {
     EVP_MD_CTX *context = hash_start();
-    int status = context == NULL ? -1 : 0;
+    int result = -1;
 
-    for (size_t k = 0; status == 0 && k < chunk->n; k++) {
-        add_checksum(sums, 0, chunk->part[k].iov_base, chunk->part[k].iov_len);
-        status = hash_bytes(context, chunk->part[k].iov_base, chunk->part[k].iov_len);
-    }
-    if (status == 0)
-        status = hash_finish(context, rank, chunk_dims, hash);
+    take(all, 0, chunk, size);
+    if (context != NULL && hash_bytes(context, chunk, size) == 0 && hash_finish(context, rank, chunk_dims, hash) == 0)
+        result = 0;
     EVP_MD_CTX_free(context);
-    return status;
+    return result;
 }
 
-int cow_digest_many(const cow_scattered chunk[], unsigned n, size_t size, unsigned rank, const uint64_t chunk_dims[],
-                    cow_digest *const digest[])
+int cow_digest_many(const void *const chunk[], const cow_scattered from[], unsigned n, size_t size, unsigned rank,
+                    const uint64_t chunk_dims[], cow_digest *const digest[])
 {
     char text[COW_SHA256_TAIL];
     size_t length = print_shape(rank, chunk_dims, text);
     uint8_t *hash[COW_TOGETHER];
-    cow_checksum_state state[COW_TOGETHER];
-    checksums sums = {.way = cow_checksum_best()};
+    message each[COW_TOGETHER];
+    messages all = {.way = cow_checksum_best()};
 
     for (unsigned i = 0; i < n; i++) {
         hash[i] = digest[i]->hash;
-        sums.way->begin(&state[i]);
+        each[i].from = from != NULL ? from[i] : (cow_scattered){0};
+        each[i].at = 0;
+        all.way->begin(&each[i].checksum);
     }
     for (unsigned done = 0, some; done < n; done += some) {
-        sums.of = state + done;
-        some = cow_sha256_some(chunk + done, n - done, size, text, length, hash + done, add_checksum, &sums);
-        if (some == 0 && hash_alone(&chunk[done], rank, chunk_dims, hash[done], &sums) < 0)
+        all.of = each + done;
+        some = cow_sha256_some(chunk + done, n - done, size, text, length, hash + done, take, &all);
+        if (some == 0 && hash_alone(&all, chunk[done], size, rank, chunk_dims, hash[done]) < 0)
             return -1;
         some = some == 0 ? 1 : some;
     }
     for (unsigned i = 0; i < n; i++)
-        digest[i]->checksum = sums.way->end(&state[i]);
+        digest[i]->checksum = all.way->end(&each[i].checksum);
     return 0;
 }
 

@@ -14,8 +14,6 @@
 #define COW_MAX_RANK  32
 #define COW_HASH_SIZE 32
 
-/* The checksum is computed first. So where it is that of the same memory later, nobody has changed that meanwhile, and the
- * hash is its hash as well. */
 typedef struct cow_digest {
     uint8_t hash[COW_HASH_SIZE]; /* SHA-256: identity */
     uint64_t checksum;           /* XXH3: integrity */
@@ -33,11 +31,13 @@ typedef struct cow_scattered {
     const struct iovec *part;
     size_t n;
 } cow_scattered;
-/* The same for N whole chunks of SIZE bytes (trimmed = chunk), N at most COW_TOGETHER, whose parts have the same lengths. That costs
- * less than one after the other, where the parts are multiples of 64 bytes: least for the number that cow_digest_best tells. */
+/* The same for N whole chunks of SIZE bytes (trimmed = chunk), N at most COW_TOGETHER, which costs less than one after
+ * the other: least for the number that cow_digest_best tells. FROM (may be NULL): the bytes of each are first copied from there to
+ * chunk[], which may be written then, and read nowhere else, so that somebody may change them meanwhile; part by part, which costs
+ * little. Without parts: they are there. */
 #define COW_TOGETHER 16
-int cow_digest_many(const cow_scattered chunk[], unsigned n, size_t size, unsigned rank, const uint64_t chunk_dims[],
-                    cow_digest *const digest[]);
+int cow_digest_many(const void *const chunk[], const cow_scattered from[], unsigned n, size_t size, unsigned rank,
+                    const uint64_t chunk_dims[], cow_digest *const digest[]);
 unsigned cow_digest_best(void);
 /* The checksum alone. */
 uint64_t cow_checksum(const void *bytes, size_t size);

@@ -98,10 +98,10 @@ typedef struct ending {
 } ending;
 
 /* Returns the blocks of the endings of N messages. */
-static size_t make_endings(const cow_scattered message[], unsigned n, size_t size, const void *tail, size_t tail_size,
+static size_t make_endings(const void *const message[], unsigned n, size_t size, const void *tail, size_t tail_size,
                            ending end[])
 {
-    size_t rest = size % BLOCK, last = message->n - 1, blocks = (rest + tail_size + 1 + 8 + BLOCK - 1) / BLOCK;
+    size_t rest = size % BLOCK, blocks = (rest + tail_size + 1 + 8 + BLOCK - 1) / BLOCK;
     uint64_t bits = ((uint64_t)size + tail_size) * 8;
 
     memset(end, 0, sizeof *end);
@@ -112,25 +112,35 @@ static size_t make_endings(const cow_scattered message[], unsigned n, size_t siz
     for (unsigned i = 1; i < n; i++)
         end[i] = end[0];
     for (unsigned i = 0; i < n; i++)
-        memcpy(end[i].bytes, (const uint8_t *)message[i].part[last].iov_base + message[i].part[last].iov_len - rest, rest);
+        memcpy(end[i].bytes, (const uint8_t *)message[i] + (size - rest), rest);
     return blocks;
 }
 
-static void hash_two(const cow_scattered message[], size_t size, const void *tail, size_t tail_size, uint8_t *const hash[],
-                     cow_sha256_look *look, void *context)
+/* Bytes of each message that are looked at, and then hashed: those of all together stay in the cache. Whole blocks, but for the rest. */
+#define PART (4u << 10)
+
+static size_t next_part(size_t size, size_t at)
+{
+    return size - at < PART + BLOCK ? size - at : PART;
+}
+
+static void hash_two(const void *const message[], size_t size, const void *tail, size_t tail_size,
+                     uint8_t *const hash[], cow_sha256_look *look, void *context)
 {
     ending end[2];
-    size_t blocks = make_endings(message, 2, size, tail, tail_size, end);
+    size_t blocks;
     lane a, b;
 
     a = b = initial();
-    for (size_t k = 0; k < message->n; k++) {
-        const struct iovec p = message[0].part[k], q = message[1].part[k];
+    for (size_t at = 0, some; at < size; at += some) {
+        const uint8_t *p = (const uint8_t *)message[0] + at, *q = (const uint8_t *)message[1] + at;
 
-        look(context, 0, p.iov_base, p.iov_len);
-        look(context, 1, q.iov_base, q.iov_len);
-        take_blocks(&a, &b, p.iov_base, q.iov_base, p.iov_len / BLOCK);
+        some = next_part(size, at);
+        look(context, 0, p, some);
+        look(context, 1, q, some);
+        take_blocks(&a, &b, p, q, some / BLOCK);
     }
+    blocks = make_endings(message, 2, size, tail, tail_size, end);
     take_blocks(&a, &b, end[0].bytes, end[1].bytes, blocks);
     give_hash(&a, hash[0]);
     give_hash(&b, hash[1]);
@@ -141,8 +151,6 @@ static void hash_two(const cow_scattered message[], size_t size, const void *tai
 #define WIDE __attribute__((target("avx512f,avx512bw")))
 /* With fewer lanes than this in use, pairs take less time. */
 #define WIDE_FROM 9
-#define WIDE_PART (16u << 10) /* bytes of each message: all of them together stay in the cache */
-#define AHEAD     1024        /* bytes: sixteen places are read in turns, more than the processor foresees by itself */
 
 #define ROTATE          _mm512_ror_epi32
 #define XOR3(a, b, c)   _mm512_ternarylogic_epi32(a, b, c, 0x96)
@@ -183,7 +191,9 @@ static inline WIDE void transpose(__m512i w[16])
     }
 }
 
-static WIDE void take_wide(__m512i state[8], const uint8_t *const p[COW_TOGETHER], size_t blocks)
+/* NEXT: what is looked at next. */
+static WIDE void take_wide(__m512i state[8], const uint8_t *const p[COW_TOGETHER], const uint8_t *const next[COW_TOGETHER],
+                           size_t blocks)
 {
     const __m512i swap = _mm512_broadcast_i32x4(_mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203));
 
@@ -194,7 +204,7 @@ static WIDE void take_wide(__m512i state[8], const uint8_t *const p[COW_TOGETHER
 #pragma GCC unroll 16
         for (int i = 0; i < 16; i++) {
             w[i] = _mm512_shuffle_epi8(_mm512_loadu_si512(p[i] + at), swap);
-            _mm_prefetch((const char *)((uintptr_t)p[i] + at + AHEAD), _MM_HINT_T0);
+            _mm_prefetch((const char *)((uintptr_t)next[i] + at), _MM_HINT_T1);
         }
         transpose(w);
         for (int r = 0; r < 64; r += 16) {
@@ -231,45 +241,34 @@ static WIDE void take_wide(__m512i state[8], const uint8_t *const p[COW_TOGETHER
     }
 }
 
-/* Part K of N messages, n >= 1; lanes that are left over take that of the first one again. */
-static WIDE void take_part(__m512i state[8], const cow_scattered message[], unsigned n, size_t k, cow_sha256_look *look,
-                           void *context)
-{
-    const size_t size = message->part[k].iov_len, whole = size / BLOCK * BLOCK;
-    const uint8_t *p[COW_TOGETHER];
-    size_t some, blocks;
-
-    for (unsigned i = 0; i < COW_TOGETHER; i++)
-        p[i] = message[i < n ? i : 0].part[k].iov_base;
-    for (size_t at = 0; at < size; at += some) {
-        blocks = (whole - at < WIDE_PART ? whole - at : WIDE_PART) / BLOCK;
-        some = at + blocks * BLOCK < whole ? blocks * BLOCK : size - at; /* the rest of a block is looked at as well */
-        for (unsigned i = 0; i < n; i++)
-            look(context, i, p[i], some);
-        take_wide(state, p, blocks);
-        for (unsigned i = 0; i < COW_TOGETHER; i++)
-            p[i] += some;
-    }
-}
-
-static WIDE void hash_wide(const cow_scattered message[], unsigned n, size_t size, const void *tail, size_t tail_size,
+/* N messages, n >= 1; lanes that are left over hash the first one again. */
+static WIDE void hash_wide(const void *const message[], unsigned n, size_t size, const void *tail, size_t tail_size,
                            uint8_t *const hash[], cow_sha256_look *look, void *context)
 {
     static const uint32_t first[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                       0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-    const uint8_t *q[COW_TOGETHER];
+    const uint8_t *p[COW_TOGETHER], *next[COW_TOGETHER];
     uint32_t word[8][COW_TOGETHER];
     ending end[COW_TOGETHER];
     __m512i state[8];
-    size_t blocks = make_endings(message, n, size, tail, tail_size, end);
+    size_t blocks;
 
+    for (unsigned i = 0; i < COW_TOGETHER; i++)
+        p[i] = message[i < n ? i : 0];
     for (int i = 0; i < 8; i++)
         state[i] = _mm512_set1_epi32((int)first[i]);
-    for (size_t k = 0; k < message->n; k++)
-        take_part(state, message, n, k, look, context);
+    for (size_t at = 0, some; at < size; at += some) {
+        some = next_part(size, at);
+        for (unsigned i = 0; i < COW_TOGETHER; i++)
+            next[i] = i < n ? look(context, i, p[i], some) : p[i];
+        take_wide(state, p, next, some / BLOCK);
+        for (unsigned i = 0; i < COW_TOGETHER; i++)
+            p[i] += some;
+    }
+    blocks = make_endings(message, n, size, tail, tail_size, end);
     for (unsigned i = 0; i < COW_TOGETHER; i++)
-        q[i] = end[i < n ? i : 0].bytes;
-    take_wide(state, q, blocks);
+        p[i] = end[i < n ? i : 0].bytes;
+    take_wide(state, p, p, blocks);
     for (int i = 0; i < 8; i++)
         _mm512_storeu_si512(word[i], state[i]);
     for (unsigned m = 0; m < n; m++)
@@ -295,15 +294,12 @@ unsigned cow_sha256_best(void)
     return have_wide() ? COW_TOGETHER : have_pairs() ? 2 : 1;
 }
 
-unsigned cow_sha256_some(const cow_scattered message[], unsigned n, size_t size, const void *tail, size_t tail_size,
+unsigned cow_sha256_some(const void *const message[], unsigned n, size_t size, const void *tail, size_t tail_size,
                          uint8_t *const hash[], cow_sha256_look *look, void *context)
 {
     n = n < COW_TOGETHER ? n : COW_TOGETHER;
-    if (n == 0 || message->n == 0 || tail_size > COW_SHA256_TAIL)
+    if (tail_size > COW_SHA256_TAIL)
         return 0;
-    for (size_t k = 0; k + 1 < message->n; k++)
-        if (message->part[k].iov_len % BLOCK != 0)
-            return 0;
     if (n >= WIDE_FROM && have_wide()) {
         hash_wide(message, n, size, tail, tail_size, hash, look, context);
         return n;
@@ -321,7 +317,7 @@ unsigned cow_sha256_best(void)
     return 1;
 }
 
-unsigned cow_sha256_some(const cow_scattered message[], unsigned n, size_t size, const void *tail, size_t tail_size,
+unsigned cow_sha256_some(const void *const message[], unsigned n, size_t size, const void *tail, size_t tail_size,
                          uint8_t *const hash[], cow_sha256_look *look, void *context)
 {
     (void)message;

@@ -293,8 +293,9 @@ void cow_chunk_cache_remove(cow_cached_chunk *entry)
     free(entry);
 }
 
-static int complete_entry(void *context, cow_save *save)
+static int complete_entry(void *context, cow_save *save, void *room)
 {
+    (void)room;
     cow_chunk_cache_complete(((cow_cached_chunk **)context)[save->index]);
     return 0;
 }

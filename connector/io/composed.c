@@ -456,21 +456,16 @@ static int store_pieces(cow_array *array, const cow_pieces *pieces, const uint8_
 {
     const cow_piecing *cut = &pieces->cut;
     const void *piece[COW_PIECES];
-    struct iovec part[COW_PIECES];
-    cow_scattered whole[COW_PIECES];
     cow_digest digest[COW_PIECES], *to[COW_PIECES];
     int count = gather(array, cut, bytes, composed->own, piece), done = 0, status = 1;
 
     if (count < 0)
         return -1;
-    for (int k = 0; k < count; k++) {
-        part[k] = (struct iovec){(void *)(uintptr_t)piece[k], cut->bytes};
-        whole[k] = (cow_scattered){&part[k], 1};
+    for (int k = 0; k < count; k++)
         to[k] = &digest[k];
-    }
     for (int k = 0, some; k < count; k += some) {
         some = count - k < COW_TOGETHER ? count - k : COW_TOGETHER;
-        if (cow_digest_many(whole + k, (unsigned)some, cut->bytes, cut->rank, cut->piece, to + k) < 0)
+        if (cow_digest_many(piece + k, NULL, (unsigned)some, cut->bytes, cut->rank, cut->piece, to + k) < 0)
             return -1;
     }
     for (unsigned i = 0; i < cut->count && status == 1; i++) {
@@ -564,7 +559,6 @@ int cow_composed_save(cow_array *array, cow_save *save, uint64_t old)
     cow_composed former = {.base = old}, composed; /* of a slot: it is the base */
     const cow_pieces *pieces;
     cow_piecing cut;
-    const uint8_t *bytes;
     uint8_t *base;
     unsigned n, most;
     uint64_t own;
@@ -593,8 +587,7 @@ int cow_composed_save(cow_array *array, cow_save *save, uint64_t old)
     most = old == COW_HOLE                ? MOST_NEW(cut.count)
            : fills(array, save, &former) ? cut.count
                                          : most_own(cut.count, array->chunk_bytes);
-    bytes = cow_save_own(array, save);
-    own = differing(&cut, bytes, base, most, &n);
+    own = differing(&cut, save->bytes, base, most, &n);
     if (n > most) {
         if (former.base != COW_HOLE || old == COW_HOLE) /* else it is full now, which says nothing of the next one */
             missed(array);
@@ -615,7 +608,7 @@ int cow_composed_save(cow_array *array, cow_save *save, uint64_t old)
     }
     composed = (cow_composed){.base = former.base, .piece_pool = pieces->id, .own = own};
     memset(composed.slot, 0xff, sizeof composed.slot);
-    if ((status = store_pieces(array, pieces, bytes, &former, &composed)) <= 0) {
+    if ((status = store_pieces(array, pieces, save->bytes, &former, &composed)) <= 0) {
         array->pieces_none = status == 0;
         return status;
     }

@@ -7,8 +7,7 @@
  *  3. Nobody is told that a chunk was read before its checksum was compared, unless it asked for that (cow_filtering).
  *  4. Filters that are not ours may be lossy. Digest and cached chunk are then those of what can be read again, so the
  *     same values are the same chunk whether they were written just now or came out of the file.
- *  5. What is stored is what was hashed, even where the program changes its memory while it is written: such a chunk has
- *     then some of the old and some of the new, as natively, and can be read.
+ *  5. What the program changes while it is written is stored as it was when it was copied: nothing looks twice at memory of the program.
  *  6. Which slots are given out does not depend on the threads. For that, a slot that the index lets go of is dropped,
  *     and so free to be given out again, only when the chunk comes to its turn that the pipeline begins after it.
  */
@@ -76,9 +75,6 @@ static cow_pipeline pipeline_for(const cow_array *array, size_t n, bool hash, si
     pipeline.window = smaller(smaller(pipeline.window, COW_WINDOW_MAX), pipeline.count);
     return pipeline;
 }
-
-/* Smaller chunks are copied together: that costs less than lists of what they are made of. */
-#define RUNS_FROM ((size_t)8 << 10)
 
 void cow_array_chunk_trimmed(const cow_array *array, const uint64_t chunk[], uint64_t trimmed[])
 {
@@ -173,13 +169,13 @@ typedef struct save_line {
     cow_array *array;
     cow_save *saves;
     size_t n, group, window;
-    int (*prepare)(void *context, cow_save *save);
+    int (*prepare)(void *context, cow_save *save, void *room);
     void *context;
     uint8_t *rooms;     /* a ring: for prepare */
-    struct iovec *runs; /* a ring, or NULL: for prepare */
-    uint8_t *encoded; /* a ring */
-    size_t bound;     /* bytes of a place in it */
-    uint8_t *back;    /* lossy: one chunk decoded again */
+    struct iovec *runs; /* a ring: for prepare */
+    uint8_t *encoded;   /* a ring */
+    size_t bound;       /* bytes of a place in it */
+    uint8_t *back;      /* lossy: one chunk decoded again */
     bool identity, parallel, lossy;
 } save_line;
 
@@ -194,20 +190,6 @@ static cow_save *group_of(const save_line *l, size_t i, size_t *n)
 static size_t place_of(const save_line *l, const cow_save *save)
 {
     return (size_t)(save - l->saves) % (l->window * l->group);
-}
-
-const void *cow_save_own(const cow_array *array, cow_save *save)
-{
-    uint8_t *to = save->room;
-
-    if (save->n_runs == 0 && (!save->foreign || save->bytes == to))
-        return save->bytes;
-    for (size_t k = 0; k < save->n_runs; to += save->runs[k++].iov_len)
-        memcpy(to, save->runs[k].iov_base, save->runs[k].iov_len);
-    if (save->n_runs == 0)
-        memcpy(to, save->bytes, array->chunk_bytes);
-    save->n_runs = 0;
-    return save->bytes = save->room;
 }
 
 static bool is_whole(const cow_array *array, const cow_save *save)
@@ -225,6 +207,24 @@ static bool padding_is_new(const cow_array *array, const uint64_t trimmed[], con
     return cow_padding_is(&array->grid, trimmed, array->element_size, cow_array_new_fill(array), bytes);
 }
 
+size_t cow_stored_runs(size_t bytes)
+{
+    return bytes < 2 * COW_RUN_BYTES ? 1 : smaller(bytes / COW_RUN_BYTES, COW_RUNS);
+}
+
+static int prepare(const save_line *l, cow_save *save)
+{
+    size_t place = place_of(l, save);
+    uint8_t *room = l->rooms + place * aligned(l->array->chunk_bytes);
+
+    save->runs = l->runs + place * cow_stored_runs(l->array->chunk_bytes);
+    if (l->prepare(l->context, save, room) < 0)
+        return -1;
+    for (size_t k = 0; l->lossy && k < save->n_runs; room += save->runs[k++].iov_len) /* which is encoded first */
+        memcpy(room, save->runs[k].iov_base, save->runs[k].iov_len);
+    return 0;
+}
+
 static int digest_group(void *context, size_t i)
 {
     const save_line *l = context;
@@ -234,27 +234,24 @@ static int digest_group(void *context, size_t i)
     size_t n;
     cow_save *save = group_of(l, i, &n);
 
-    for (size_t k = 0; l->prepare != NULL && k < n; k++) {
-        save[k].runs = l->runs == NULL ? NULL : l->runs + place_of(l, &save[k]) * COW_RUNS;
-        save[k].room = l->rooms + place_of(l, &save[k]) * aligned(array->chunk_bytes);
-        if (l->prepare(l->context, &save[k]) < 0)
+    for (size_t k = 0; l->prepare != NULL && k < n; k++)
+        if (prepare(l, &save[k]) < 0)
             return -1;
-    }
     while (n > 0 && !l->lossy) {
-        cow_scattered chunk[COW_TOGETHER];
-        struct iovec all[COW_TOGETHER];
+        const void *bytes[COW_TOGETHER];
+        cow_scattered from[COW_TOGETHER];
         cow_digest *digest[COW_TOGETHER];
         unsigned whole = 0;
 
-        for (; whole < n && whole < COW_TOGETHER && is_whole(array, &save[whole]) && save[whole].n_runs == save->n_runs; whole++) {
-            all[whole] = (struct iovec){(void *)(uintptr_t)save[whole].bytes, array->chunk_bytes};
-            chunk[whole] = save->n_runs > 0 ? (cow_scattered){save[whole].runs, save->n_runs} : (cow_scattered){&all[whole], 1};
+        for (; whole < n && whole < COW_TOGETHER && is_whole(array, &save[whole]); whole++) {
+            bytes[whole] = save[whole].bytes;
+            from[whole] = (cow_scattered){save[whole].runs, save[whole].n_runs};
             digest[whole] = &save[whole].digest;
         }
         cow_array_chunk_trimmed(array, save->chunk, trimmed);
         if (whole == 0)
             save->whole = !padding_is_new(array, trimmed, save->bytes);
-        if ((whole > 0 ? cow_digest_many(chunk, whole, array->chunk_bytes, grid->rank, grid->chunk, digest)
+        if ((whole > 0 ? cow_digest_many(bytes, from, whole, array->chunk_bytes, grid->rank, grid->chunk, digest)
                        : cow_digest_chunk(save->bytes, grid->rank, grid->chunk, save->whole ? grid->chunk : trimmed,
                                           array->element_size, &save->digest)) < 0)
             return -1;
@@ -423,94 +420,21 @@ static int encode_group(void *context, size_t i)
     return 0;
 }
 
-static int write_new(const save_line *l, cow_save *save)
-{
-    cow_chunk_store *store = cow_pool_store(l->array->pool);
-    int status = save->n_runs > 0 && store->write_parts != NULL
-                     ? store->write_parts(store, save->slot, save->runs, save->n_runs, save->room)
-                     : 0;
-
-    if (status != 0)
-        return status;
-    if (save->n_runs > 0)
-        cow_save_own(l->array, save);
-    if (l->identity && encode(l, save) < 0)
-        return -1;
-    return store->write(store, save->slot, save->encoded, save->size, save->mask);
-}
-
-/* Is what was written what was hashed before? Not where the program changed it meanwhile. */
-static bool was_hashed(const save_line *l, const cow_save *save)
-{
-    if (!save->foreign || l->lossy)
-        return true;
-    return save->digest.checksum == (save->n_runs > 0 ? cow_checksum_parts(save->runs, save->n_runs)
-                                                      : cow_checksum(save->bytes, l->array->chunk_bytes));
-}
-
-static int prepare_copy(void *context, cow_save *save)
-{
-    const save_line *l = context;
-
-    save->runs = NULL;
-    save->n_runs = 0;
-    if (l->prepare(l->context, save) < 0)
-        return -1;
-    cow_save_own(l->array, save);
-    save->foreign = false; /* it is hashed now */
-    return 0;
-}
-
-/* SLOT has not the bytes that its row tells: nothing has it any more, and the chunks for which it was chosen, all of them in this call, are
- * stored again, from copies. */
-#define NONE_ANY_MORE (COW_NO_SLOT - 1)
-static int store_again(const save_line *l, uint64_t slot)
-{
-    cow_array *array = l->array;
-    cow_buffers aside;
-    uint64_t old;
-    int status = 0;
-
-    for (size_t i = 0; i < l->n; i++) {
-        cow_save *save = &l->saves[i];
-
-        if (save->slot != slot)
-            continue;
-        if (save->settled && set_slot(array, save->chunk, COW_HOLE, &old) < 0)
-            return -1;
-        cow_pool_drop(array->pool, slot);
-        save->settled = false;
-        save->slot = NONE_ANY_MORE;
-    }
-    cow_chunk_cache_aside(array->cache, true, &aside); /* other chunks are in the pipeline's buffers */
-    for (size_t i = 0; i < l->n && status == 0; i++) {
-        cow_save *save = &l->saves[i], copy = {.chunk = save->chunk, .index = save->index};
-
-        if (save->slot != NONE_ANY_MORE)
-            continue;
-        save->slot = COW_NO_SLOT;
-        if ((status = cow_stored_save(array, &copy, 1, prepare_copy, (void *)(uintptr_t)l)) == 0)
-            save->settled = true;
-    }
-    cow_chunk_cache_back(array->cache, &aside);
-    return status;
-}
-
 static int store_group(void *context, size_t i)
 {
     const save_line *l = context;
     cow_array *array = l->array;
+    cow_chunk_store *store = cow_pool_store(array->pool);
     size_t n;
 
     for (cow_save *save = group_of(l, i, &n); n > 0; n--, save++) {
         if (save->settled)
             continue;
-        if (save->add && write_new(l, save) < 0)
-            return cow_context("%s: storing a chunk", array->label);
-        if (save->add && !was_hashed(l, save)) {
-            if (store_again(l, save->slot) < 0)
-                return cow_context("%s: storing a chunk that was changed while it was written", array->label);
-            continue;
+        if (save->add) {
+            if (l->identity && encode(l, save) < 0)
+                return -1;
+            if (store->write(store, save->slot, save->encoded, save->size, save->mask) < 0)
+                return cow_context("%s: storing a chunk", array->label);
         }
         if (set_slot(array, save->chunk, save->slot, &save->former) < 0)
             return -1;
@@ -546,18 +470,17 @@ static void sort_saves(const cow_grid *grid, cow_save *saves, size_t n)
 }
 
 int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
-                    int (*prepare)(void *context, cow_save *save), void *context)
+                    int (*preparing)(void *context, cow_save *save, void *room), void *context)
 {
     save_line l = {.array = array,
                    .saves = saves,
                    .n = n,
-                   .prepare = prepare,
+                   .prepare = preparing,
                    .context = context,
                    .identity = cow_codec_identity(array->codec),
                    .bound = aligned(cow_codec_bound(array->codec))};
     cow_pipeline pipeline = pipeline_for(array, n, l.identity, &l.group);
     size_t places = pipeline.window * l.group;
-    bool runs = prepare != NULL && l.identity && array->chunk_bytes >= RUNS_FROM;
     int status;
 
     sort_saves(&array->grid, saves, n);
@@ -565,17 +488,15 @@ int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
         saves[i].slot = COW_NO_SLOT;
         saves[i].former = COW_HOLE;
         saves[i].n_runs = 0;
-        saves[i].runs = NULL;
-        saves[i].room = NULL;
-        saves[i].foreign = false;
         saves[i].add = saves[i].settled = saves[i].refused = saves[i].whole = false;
     }
     l.window = pipeline.window;
     l.parallel = !l.identity && cow_codec_parallel(array->codec);
     l.lossy = !l.identity && !l.parallel;
-    if ((prepare != NULL && (l.rooms = cow_chunk_cache_scratch(array->cache, COW_BUFFER_ROOMS,
-                                                               places * aligned(array->chunk_bytes))) == NULL) ||
-        (runs && (l.runs = cow_chunk_cache_scratch(array->cache, COW_BUFFER_RUNS, places * COW_RUNS * sizeof *l.runs)) == NULL) ||
+    if ((preparing != NULL &&
+         ((l.rooms = cow_chunk_cache_scratch(array->cache, COW_BUFFER_ROOMS, places * aligned(array->chunk_bytes))) == NULL ||
+          (l.runs = cow_chunk_cache_scratch(array->cache, COW_BUFFER_RUNS,
+                                            places * cow_stored_runs(array->chunk_bytes) * sizeof *l.runs)) == NULL)) ||
         (!l.identity &&
          (l.encoded = cow_chunk_cache_scratch(array->cache, COW_BUFFER_ENCODED, places * l.bound)) == NULL) ||
         (l.lossy &&
@@ -589,7 +510,7 @@ int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
     status = cow_pipeline_run(&pipeline);
     for (size_t i = 0; i < n; i++) {
         drop_former(array, &saves[i]);
-        if (!saves[i].settled && saves[i].slot != COW_NO_SLOT && saves[i].slot != NONE_ANY_MORE)
+        if (!saves[i].settled && saves[i].slot != COW_NO_SLOT)
             cow_array_drop(array, saves[i].slot);
     }
     return status < 0 ? cow_error_where(array->label, "storing chunks") : 0;

@@ -9,14 +9,11 @@
 
 #include "io/array.h"
 
-/* More than 20 fields: what is given of a chunk, and what each step of the pipeline leaves to the next. */
 typedef struct cow_save {
     const uint64_t *chunk; /* number in the grid */
-    const void *bytes;     /* decoded, padding included; may be set by `prepare`; NULL: it is in runs */
-    struct iovec *runs;    /* room for COW_RUNS, where `prepare` may leave the bytes where they are; or NULL */
-    size_t n_runs;         /* then: how many, one after the other; the same for all chunks, as are their lengths */
-    bool foreign;          /* set by `prepare`: they are in the program's memory, which it may change meanwhile */
-    void *room;            /* for a chunk, until it is stored; NULL without `prepare` */
+    const void *bytes;     /* decoded, padding included, and ours: nobody changes them; may be set by `prepare` */
+    struct iovec *runs;    /* room for as many as cow_stored_runs, where `prepare` may say where the bytes are; or NULL */
+    size_t n_runs;         /* then: of how many runs they are brought to `bytes`, one after the other, while they are hashed */
     size_t index;          /* the caller's */
     const void *ready;     /* already encoded: ready_size bytes, stored as they are; or NULL */
     size_t ready_size;
@@ -35,15 +32,15 @@ typedef struct cow_save {
     bool refused; /* out: its filters do not take it, which is why storing failed */
 } cow_save;
 
-/* The most runs in memory of a chunk that is not copied together. */
-#define COW_RUNS 256
+/* The most runs of memory of which a chunk of BYTES is brought together; shorter ones than COW_RUN_BYTES are not worth it. */
+#define COW_RUN_BYTES 1024
+#define COW_RUNS      256
+size_t cow_stored_runs(size_t bytes);
 
-/* Store N chunks. PREPARE (may be NULL) runs on any thread before the bytes are looked at. The order of SAVES is changed: tile by tile, as slots are given out. */
+/* Store N chunks. PREPARE (may be NULL) runs on any thread before the bytes are looked at; ROOM has room for a chunk,
+ * the caller's until it is stored. The order of SAVES is changed: tile by tile, as slots are given out. */
 int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
-                    int (*prepare)(void *context, cow_save *save), void *context);
-
-/* The decoded bytes in one piece, which nobody changes: a copy where they are the program's. They may differ from what was hashed then. */
-const void *cow_save_own(const cow_array *array, cow_save *save);
+                    int (*prepare)(void *context, cow_save *save, void *room), void *context);
 
 typedef struct cow_load {
     const uint64_t *chunk;

@@ -15,9 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Runs of fewer bytes are copied: a system call for many of them costs more. */
-#define RUN_BYTES 1024
-
 /* Chunks of a batch that writes whole ones, where its bytes would allow less. */
 #define WHOLE_CHUNKS 256
 
@@ -138,7 +135,7 @@ static int keep_edges(const batch *b)
     return 0;
 }
 
-static int gather_piece(void *context, cow_save *save)
+static int gather_piece(void *context, cow_save *save, void *room)
 {
     const batch *b = context;
     const cow_array *array = b->transfer->array;
@@ -147,17 +144,21 @@ static int gather_piece(void *context, cow_save *save)
     cow_plan_memory memory;
 
     chunk_memory(b, save->index, &memory);
-    save->foreign = b->packed == NULL;
-    if ((save->bytes = as_chunk(b, piece, &memory)) != NULL)
-        return 0;
-    if (save->runs != NULL && b->transfer->parts == 0 &&
-        (save->n_runs = cow_piece_runs(b->plan, piece, array->element_size, &memory, RUN_BYTES, save->runs, COW_RUNS)) > 0)
+    if ((save->bytes = as_chunk(b, piece, &memory)) != NULL) { /* all in one run */
+        if (b->packed != NULL)
+            return 0; /* ours */
+        *save->runs = (struct iovec){(void *)(uintptr_t)save->bytes, array->chunk_bytes};
+        save->n_runs = 1;
+    } else if (b->transfer->parts == 0) {
+        save->n_runs = cow_piece_runs(b->plan, piece, array->element_size, &memory, COW_RUN_BYTES, save->runs,
+                                      cow_stored_runs(array->chunk_bytes));
+    }
+    save->bytes = room;
+    if (save->n_runs > 0)
         return 0;
     cow_array_chunk_trimmed(array, piece->chunk, trimmed);
-    cow_fill_padding(&array->grid, trimmed, array->element_size, cow_array_new_fill(array), save->room);
-    to_chunk(b, piece, save->room, &memory);
-    save->bytes = save->room;
-    save->foreign = false;
+    cow_fill_padding(&array->grid, trimmed, array->element_size, cow_array_new_fill(array), room);
+    to_chunk(b, piece, room, &memory);
     return 0;
 }
 
@@ -295,7 +296,7 @@ static size_t runs_of_piece(void *context, const cow_load *load, struct iovec ru
     if (b->transfer->parts > 0)
         return 0;
     chunk_memory(b, load->index, &memory);
-    return cow_piece_runs(b->plan, &b->pieces[load->index], b->transfer->array->element_size, &memory, RUN_BYTES, runs,
+    return cow_piece_runs(b->plan, &b->pieces[load->index], b->transfer->array->element_size, &memory, COW_RUN_BYTES, runs,
                           COW_RUNS);
 }
 

@@ -43,12 +43,6 @@ static ssize_t system_pwrite(void *context, int fd, const void *buffer, size_t s
     return pwrite(fd, buffer, size, offset);
 }
 
-static ssize_t system_pwritev(void *context, int fd, const struct iovec *parts, int n, off_t offset)
-{
-    (void)context;
-    return pwritev(fd, parts, n, offset);
-}
-
 static int system_fdatasync(void *context, int fd)
 {
     (void)context;
@@ -153,7 +147,6 @@ const cow_disk_calls cow_disk_system = {
     .rename = system_rename,
     .hole = system_hole,
     .preadv = system_preadv,
-    .pwritev = system_pwritev,
 };
 
 int cow_disk_open(cow_disk *disk, const cow_disk_calls *calls, const char *name, int flags)
@@ -305,43 +298,16 @@ static int changes(const cow_disk *disk, uint64_t address, uint64_t size)
     return 0;
 }
 
-/* All of them. -1: errno says why. */
-static int write_parts_there(const cow_disk *disk, uint64_t address, const struct iovec parts[], size_t n)
-{
-    ssize_t done = 0;
-
-    if (disk->calls->pwritev != NULL && n > 1 && n <= IOV_MAX) {
-        done = disk->calls->pwritev(disk->calls->context, disk->fd, parts, (int)n, (off_t)address);
-        done = done < 0 ? 0 : done; /* tried again below */
-    }
-    for (size_t i = 0; i < n; i++) {
-        size_t there = (size_t)done < parts[i].iov_len ? (size_t)done : parts[i].iov_len;
-
-        if (write_there(disk, address + there, (const uint8_t *)parts[i].iov_base + there, parts[i].iov_len - there) < 0)
-            return -1;
-        done -= (ssize_t)there;
-        address += parts[i].iov_len;
-    }
-    return 0;
-}
-
-int cow_disk_write_parts(const cow_disk *disk, uint64_t address, const struct iovec parts[], size_t n, size_t size)
+int cow_disk_write(const cow_disk *disk, uint64_t address, const void *buffer, size_t size)
 {
     int status;
 
     if (changes(disk, address, size) < 0)
         return -1;
-    status = write_parts_there(disk, address, parts, n);
+    status = write_there(disk, address, buffer, size);
     if (status == 0 && disk->pages != NULL)
         cow_pages_reach(disk->pages, address + size);
     return status < 0 ? failed(disk, "cannot write") : 0;
-}
-
-int cow_disk_write(const cow_disk *disk, uint64_t address, const void *buffer, size_t size)
-{
-    const struct iovec part = {(void *)(uintptr_t)buffer, size};
-
-    return cow_disk_write_parts(disk, address, &part, 1, size);
 }
 
 int cow_disk_put(const cow_disk *disk, uint64_t address, const void *buffer, size_t size)

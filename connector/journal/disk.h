@@ -35,7 +35,6 @@ typedef struct cow_disk_calls {
     int (*rename)(void *context, const char *from, const char *to);
     int (*hole)(void *context, int fd, off_t offset, off_t size); /* fallocate, FALLOC_FL_PUNCH_HOLE; NULL: not done */
     ssize_t (*preadv)(void *context, int fd, const struct iovec *parts, int n, off_t offset); /* NULL: by pread */
-    ssize_t (*pwritev)(void *context, int fd, const struct iovec *parts, int n, off_t offset); /* NULL: by pwrite */
 } cow_disk_calls;
 
 /* The system's own. */
@@ -65,8 +64,6 @@ int cow_disk_recall(const cow_disk *disk, uint64_t address, void *buffer, size_t
  * read, or the file ends before. */
 bool cow_disk_read_parts(const cow_disk *disk, uint64_t address, const struct iovec parts[], size_t n);
 int cow_disk_write(const cow_disk *disk, uint64_t address, const void *buffer, size_t size);
-/* The same of N parts of memory, one after the other, of SIZE bytes in all. */
-int cow_disk_write_parts(const cow_disk *disk, uint64_t address, const struct iovec parts[], size_t n, size_t size);
 /* The same of what no state of the file needs before the next cow_disk_settle or cow_disk_sync: it may wait until then, with others of the same pages, and is lost with
  * the process. An error may be that of an earlier one. */
 int cow_disk_put(const cow_disk *disk, uint64_t address, const void *buffer, size_t size);

@@ -304,9 +304,7 @@ static herr_t driver_write(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t add
         return leave(-1, file, held);
     }
     note_met(file, type, address, size);
-    return leave(type == H5FD_MEM_DRAW ? cow_journal_write_raw(file->journal, address, bytes, size)
-                                       : cow_journal_write(file->journal, address, bytes, size),
-                 file, held);
+    return leave(cow_journal_write(file->journal, address, bytes, size), file, held);
 }
 
 static herr_t driver_truncate(H5FD_t *pub, hid_t dxpl, hbool_t closing)

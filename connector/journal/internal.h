@@ -88,12 +88,6 @@ struct cow_journal {
     const void *expects; /* cow_journal_expect; NULL: nothing */
     size_t expects_size;
     uint64_t expected; /* where; COW_NOWHERE: not met yet */
-    struct {
-        const void *instead;         /* cow_journal_offer; NULL: nothing */
-        const struct iovec *parts;
-        size_t n, size;
-        bool taken;
-    } offer;
 };
 
 /* journal.c */

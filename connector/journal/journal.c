@@ -677,17 +677,12 @@ static void keep_for_reading(cow_journal *journal, uint64_t address, const uint8
         journal->lost_end = address + size;
 }
 
-static int write_direct(cow_journal *journal, uint64_t address, const struct iovec parts[], size_t n, size_t size)
+static int write_direct(cow_journal *journal, uint64_t address, const uint8_t *bytes, size_t size)
 {
-    int status;
-
     /* not into a file that is another program's by now */
     if (journal->phase != COW_JOURNAL_PLAIN && journal->unchecked >= CHECK_BYTES && cow_journal_check_file(journal) < 0)
         return -1;
-    status = journal->phase == COW_JOURNAL_PLAIN || n > 1
-                 ? cow_disk_write_parts(&journal->disk, address, parts, n, size)
-                 : cow_disk_put(&journal->disk, address, parts->iov_base, size);
-    if (status < 0)
+    if ((journal->phase == COW_JOURNAL_PLAIN ? cow_disk_write : cow_disk_put)(&journal->disk, address, bytes, size) < 0)
         return -1;
     journal->direct = true;
     if (size >= LARGE_WRITE) {
@@ -701,94 +696,45 @@ static int write_direct(cow_journal *journal, uint64_t address, const struct iov
     return 0;
 }
 
-/* Bytes of an open transaction. */
-static int write_open(cow_journal *journal, uint64_t address, const struct iovec parts[], size_t n, size_t size)
+int cow_journal_write(cow_journal *journal, uint64_t address, const void *bytes, size_t size)
 {
-    const uint8_t *from = parts->iov_base;
+    const uint8_t *from = bytes;
     uint64_t behind;
-    size_t below = address >= journal->protect         ? 0
-                   : journal->protect - address < size ? (size_t)(journal->protect - address)
-                                                       : size;
+    size_t below;
     int status = 0;
 
-    if (below < size && (cow_journal_in_use(journal, address + below, size - below, &behind) ||
-                         cow_overlay_touches(journal->overlay, address + below, size - below) ||
-                         cow_overlay_touches(journal->merged, address + below, size - below)))
-        below = size; /* an extent is there, or bytes that would stand in front of these */
-    if (below == 0)
-        return write_direct(journal, address, parts, n, size);
-    for (size_t i = 0; status == 0 && n > 1 && i < n; address += parts[i++].iov_len)
-        status = write_open(journal, address, &parts[i], 1, parts[i].iov_len);
-    if (n > 1)
-        return status;
-    if ((status = cow_overlay_write(journal->overlay, address, from, below)) == 0 && below < size) {
-        const struct iovec rest = {(uint8_t *)(uintptr_t)from + below, size - below};
-
-        status = write_direct(journal, address + below, &rest, 1, size - below);
-    }
-    return status;
-}
-
-int cow_journal_write_parts(cow_journal *journal, uint64_t address, const struct iovec parts[], size_t n)
-{
-    size_t size = 0;
-    int status = 0;
-
-    for (size_t i = 0; i < n; i++)
-        size += parts[i].iov_len;
     if (size == 0)
         return 0;
     if (!cow_journal_ours(journal))
         return 0; /* a forked child closes what its parent has open: not its business */
-    if (journal->phase == COW_JOURNAL_READING || journal->borrowed) {
-        for (size_t i = 0; status == 0 && i < n; address += parts[i++].iov_len)
-            status = write_reader(journal, address, parts[i].iov_base, parts[i].iov_len);
-        return status;
-    }
+    if (journal->phase == COW_JOURNAL_READING || journal->borrowed)
+        return write_reader(journal, address, bytes, size);
     if (address + size > journal->end)
         journal->end = address + size;
     if (journal->phase == COW_JOURNAL_PLAIN)
-        return write_direct(journal, address, parts, n, size);
-    if (!cow_journal_sticky(journal)) {
-        journal->phase = COW_JOURNAL_OPEN;
-        if (write_open(journal, address, parts, n, size) == 0)
-            return 0;
+        return write_direct(journal, address, bytes, size);
+    if (cow_journal_sticky(journal)) {
+        keep_for_reading(journal, address, bytes, size);
+        return 0;
+    }
+    journal->phase = COW_JOURNAL_OPEN;
+    below = address >= journal->protect         ? 0
+            : journal->protect - address < size ? (size_t)(journal->protect - address)
+                                                : size;
+    if (below < size && (cow_journal_in_use(journal, address + below, size - below, &behind) ||
+                         cow_overlay_touches(journal->overlay, address + below, size - below) ||
+                         cow_overlay_touches(journal->merged, address + below, size - below)))
+        below = size; /* an extent is there, or bytes that would stand in front of these */
+    if (below > 0)
+        status = cow_overlay_write(journal->overlay, address, from, below);
+    if (status == 0 && below < size)
+        status = write_direct(journal, address + below, from + below, size - below);
+    if (status < 0) {
         cow_journal_fail(journal, COW_JOURNAL_ABORTED, "nothing more of this opening is committed");
         cow_error_clear();
+        keep_for_reading(journal, address, bytes, size);
     }
-    for (size_t i = 0; i < n; address += parts[i++].iov_len)
-        keep_for_reading(journal, address, parts[i].iov_base, parts[i].iov_len);
     return 0;
-}
-
-int cow_journal_write(cow_journal *journal, uint64_t address, const void *bytes, size_t size)
-{
-    const struct iovec part = {(void *)(uintptr_t)bytes, size};
-
-    return cow_journal_write_parts(journal, address, &part, 1);
-}
-
-void cow_journal_offer(cow_journal *journal, const void *instead, size_t size, const struct iovec parts[], size_t n)
-{
-    journal->offer.instead = instead;
-    journal->offer.size = size;
-    journal->offer.parts = parts;
-    journal->offer.n = n;
-    journal->offer.taken = false;
-}
-
-bool cow_journal_taken(cow_journal *journal)
-{
-    journal->offer.instead = NULL;
-    return journal->offer.taken;
-}
-
-int cow_journal_write_raw(cow_journal *journal, uint64_t address, const void *bytes, size_t size)
-{
-    if (journal->offer.instead == NULL || journal->offer.instead != bytes || journal->offer.size != size)
-        return cow_journal_write(journal, address, bytes, size);
-    journal->offer.taken = true;
-    return cow_journal_write_parts(journal, address, journal->offer.parts, journal->offer.n);
 }
 
 int cow_journal_truncate(cow_journal *journal, uint64_t end)

@@ -81,14 +81,6 @@ cow_bytes_of_file cow_journal_bytes(const cow_journal *journal, uint64_t *base);
  * HDF5 cannot close an object whose writing has failed. From then on writes are kept for reading and come to nothing. -1
  * only where nothing may be written. */
 int cow_journal_write(cow_journal *journal, uint64_t address, const void *bytes, size_t size);
-/* The next write of SIZE bytes of raw data that HDF5 would make from INSTEAD is one of these N parts of memory, one after the other. */
-void cow_journal_offer(cow_journal *journal, const void *instead, size_t size, const struct iovec parts[], size_t n);
-/* Has there been one? Ends what cow_journal_offer has begun. */
-bool cow_journal_taken(cow_journal *journal);
-/* For the driver: a write of raw data. */
-int cow_journal_write_raw(cow_journal *journal, uint64_t address, const void *bytes, size_t size);
-/* As cow_journal_write, of N parts of memory, one after the other. */
-int cow_journal_write_parts(cow_journal *journal, uint64_t address, const struct iovec parts[], size_t n);
 /* The state ends at END: takes effect with the commit. */
 int cow_journal_truncate(cow_journal *journal, uint64_t end);
 uint64_t cow_journal_end(const cow_journal *journal);

@@ -192,7 +192,6 @@ typedef struct file_chunks {
     hsize_t chunk[COW_MAX_RANK];
     size_t chunk_bytes; /* in the file */
     bool filtered;
-    bool copied; /* HDF5 does not pass raw data on, but copies it: its page buffer */
     bool moving;
     hsize_t rows;      /* of raw_data */
     uint32_t *mask_of; /* filter masks of the slots that were written through this store */
@@ -413,14 +412,14 @@ int cow_native_chunk_store_reserve(cow_chunk_store *store, uint64_t slots)
 }
 
 /* The chunk as bytes, where it has a place or can be given one without HDF5: 1; 0: HDF5 is to do it; -1. */
-static int write_bytes(file_chunks *c, uint64_t slot, const struct iovec parts[], size_t n)
+static int write_bytes(file_chunks *c, uint64_t slot, const void *bytes, size_t size)
 {
-    const size_t size = c->chunk_bytes;
     uint64_t base, address;
     int status;
     bool had;
 
-    if (!by_bytes(c) || (status = cow_chunk_index_may_put(c->looking.index, slot, &address)) == 0)
+    if (!by_bytes(c) || size != c->chunk_bytes ||
+        (status = cow_chunk_index_may_put(c->looking.index, slot, &address)) == 0)
         return 0;
     base = cow_still_base(c->looking.still);
     had = status > 0 && address != UINT64_MAX;
@@ -429,7 +428,7 @@ static int write_bytes(file_chunks *c, uint64_t slot, const struct iovec parts[]
         return 0; /* HDF5 says what is wrong */
     if (status > 0 && !had && (address = cow_journal_driver_allocate(c->writing.fileno, size, true)) != UINT64_MAX)
         address -= base;
-    if (status < 0 || address == UINT64_MAX || cow_journal_write_parts(c->writing.journal, base + address, parts, n) < 0)
+    if (status < 0 || address == UINT64_MAX || cow_journal_write(c->writing.journal, base + address, bytes, size) < 0)
         return cow_context("cannot write slot %llu (%zu bytes); is the disk full?", (unsigned long long)slot, size);
     return had ? 1 : cow_chunk_index_put(c->looking.index, slot, address, cow_still_write, (void *)(uintptr_t)c->looking.still);
 }
@@ -445,26 +444,6 @@ static int write_slot(file_chunks *c, uint64_t slot, const void *bytes, size_t s
     return 0;
 }
 
-/* HDF5 is handed bytes that are not those of the chunk: it only passes them on, where nothing of its own keeps them. */
-static int chunks_write_parts(cow_chunk_store *store, uint64_t slot, const struct iovec parts[], size_t n, void *room)
-{
-    file_chunks *c = (file_chunks *)store;
-    int status;
-
-    if (c->filtered || c->copied || c->journal == NULL)
-        return 0;
-    if (cow_native_chunk_store_reserve(store, slot + 1) < 0 || (status = write_bytes(c, slot, parts, n)) < 0 ||
-        (status == 0 && dataset_of(c) == NULL))
-        return -1;
-    forget_addresses(c);
-    if (status > 0)
-        return 1;
-    cow_journal_offer(c->journal, room, c->chunk_bytes, parts, n);
-    status = write_slot(c, slot, room, c->chunk_bytes, 0);
-    c->copied = !cow_journal_taken(c->journal);
-    return status < 0 ? -1 : !c->copied;
-}
-
 static int chunks_write(cow_chunk_store *store, uint64_t slot, const void *bytes, size_t size, uint32_t filter_mask)
 {
     file_chunks *c = (file_chunks *)store;
@@ -472,11 +451,10 @@ static int chunks_write(cow_chunk_store *store, uint64_t slot, const void *bytes
     uint32_t before;
     size_t old;
     bool again;
-    const struct iovec part = {(void *)(uintptr_t)bytes, size};
     int status;
 
-    if (cow_native_chunk_store_reserve(store, slot + 1) < 0 ||
-        (status = size == c->chunk_bytes ? write_bytes(c, slot, &part, 1) : 0) < 0 || (status == 0 && dataset_of(c) == NULL))
+    if (cow_native_chunk_store_reserve(store, slot + 1) < 0 || (status = write_bytes(c, slot, bytes, size)) < 0 ||
+        (status == 0 && dataset_of(c) == NULL))
         return -1;
     forget_addresses(c);
     if (status > 0)
@@ -536,7 +514,7 @@ static file_chunks *new_chunks(void *file)
     }
     c->file = file;
     c->store = (cow_chunk_store){
-        .size = chunks_size, .read = chunks_read, .write = chunks_write, .write_parts = chunks_write_parts, .again = chunks_again, .close = chunks_close};
+        .size = chunks_size, .read = chunks_read, .write = chunks_write, .again = chunks_again, .close = chunks_close};
     return c;
 }
 

@@ -40,9 +40,6 @@ struct cow_chunk_store {
     bool (*bring)(const cow_chunk_store *store, uint64_t place, const struct iovec parts[], size_t n);
     /* Writes a slot, also over a former one; makes room first where slot is beyond the end. */
     int (*write)(cow_chunk_store *store, uint64_t slot, const void *bytes, size_t size, uint32_t filter_mask);
-    /* The same of N parts of memory, one after the other, without a filter. ROOM: for all of them, which may be changed. 1; 0: it is to be
-     * done by write(), whatever the slot has now. NULL: it always is. */
-    int (*write_parts)(cow_chunk_store *store, uint64_t slot, const struct iovec parts[], size_t n, void *room);
     /* A slot that another opening may have written is written next. NULL: nothing need be known of that. */
     int (*again)(cow_chunk_store *store, uint64_t slot);
     void (*close)(cow_chunk_store *store); /* frees the store itself */
