@@ -198,18 +198,23 @@ static const void *take(void *context, unsigned which, const void *bytes, size_t
     return m->from.n > 0 ? (const uint8_t *)m->from.part->iov_base + m->at : (const uint8_t *)bytes + size;
 }
 
-/* One chunk that is not hashed together with others. */
+/* One chunk that is not hashed together with others, by so many bytes that they are in the processor's cache when they are hashed. */
+#define ALONE ((size_t)64 << 10)
 static int hash_alone(messages *all, const void *chunk, size_t size, unsigned rank, const uint64_t chunk_dims[],
                       uint8_t hash[COW_HASH_SIZE])
 {
     EVP_MD_CTX *context = hash_start();
-    int result = -1;
+    int status = context == NULL ? -1 : 0;
 
-    take(all, 0, chunk, size);
-    if (context != NULL && hash_bytes(context, chunk, size) == 0 && hash_finish(context, rank, chunk_dims, hash) == 0)
-        result = 0;
+    for (size_t at = 0, some; at < size && status == 0; at += some) {
+        some = size - at < ALONE ? size - at : ALONE;
+        take(all, 0, (const uint8_t *)chunk + at, some);
+        status = hash_bytes(context, (const uint8_t *)chunk + at, some);
+    }
+    if (status == 0)
+        status = hash_finish(context, rank, chunk_dims, hash);
     EVP_MD_CTX_free(context);
-    return result;
+    return status;
 }
 
 int cow_digest_many(const void *const chunk[], const cow_scattered from[], unsigned n, size_t size, unsigned rank,
