@@ -1,5 +1,5 @@
-"""Whole chunks without a filter whose elements lie in memory as many short runs: they are hashed and written from there, and are the same chunks as when
-they lie there in one piece.
+"""Whole chunks whose elements lie in memory as many short runs: they are copied together while they are hashed, and are the same chunks as when they lie
+there in one piece.
 
 The judge is an array that numpy keeps, HDF5 without the connector, and the size of the file.
 """

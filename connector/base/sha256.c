@@ -140,7 +140,7 @@ static void hash_two(const void *const message[], size_t size, const void *tail,
         look(context, 1, q, some);
         take_blocks(&a, &b, p, q, some / BLOCK);
     }
-    blocks = make_endings(message, 2, size, tail, tail_size, end);
+    blocks = make_endings(message, 2, size, tail, tail_size, end); /* now, when all was looked at */
     take_blocks(&a, &b, end[0].bytes, end[1].bytes, blocks);
     give_hash(&a, hash[0]);
     give_hash(&b, hash[1]);
@@ -265,7 +265,7 @@ static WIDE void hash_wide(const void *const message[], unsigned n, size_t size,
         for (unsigned i = 0; i < COW_TOGETHER; i++)
             p[i] += some;
     }
-    blocks = make_endings(message, n, size, tail, tail_size, end);
+    blocks = make_endings(message, n, size, tail, tail_size, end); /* now, when all was looked at */
     for (unsigned i = 0; i < COW_TOGETHER; i++)
         p[i] = end[i < n ? i : 0].bytes;
     take_wide(state, p, p, blocks);

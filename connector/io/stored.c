@@ -172,7 +172,7 @@ typedef struct save_line {
     int (*prepare)(void *context, cow_save *save, void *room);
     void *context;
     uint8_t *rooms;     /* a ring: for prepare */
-    struct iovec *runs; /* a ring: for prepare */
+    struct iovec *runs; /* a ring: for prepare; NULL where nothing is hashed before it is encoded (lossy) */
     uint8_t *encoded;   /* a ring */
     size_t bound;       /* bytes of a place in it */
     uint8_t *back;      /* lossy: one chunk decoded again */
@@ -212,19 +212,6 @@ size_t cow_stored_runs(size_t bytes)
     return bytes < 2 * COW_RUN_BYTES ? 1 : smaller(bytes / COW_RUN_BYTES, COW_RUNS);
 }
 
-static int prepare(const save_line *l, cow_save *save)
-{
-    size_t place = place_of(l, save);
-    uint8_t *room = l->rooms + place * aligned(l->array->chunk_bytes);
-
-    save->runs = l->runs + place * cow_stored_runs(l->array->chunk_bytes);
-    if (l->prepare(l->context, save, room) < 0)
-        return -1;
-    for (size_t k = 0; l->lossy && k < save->n_runs; room += save->runs[k++].iov_len) /* which is encoded first */
-        memcpy(room, save->runs[k].iov_base, save->runs[k].iov_len);
-    return 0;
-}
-
 static int digest_group(void *context, size_t i)
 {
     const save_line *l = context;
@@ -234,9 +221,13 @@ static int digest_group(void *context, size_t i)
     size_t n;
     cow_save *save = group_of(l, i, &n);
 
-    for (size_t k = 0; l->prepare != NULL && k < n; k++)
-        if (prepare(l, &save[k]) < 0)
+    for (size_t k = 0; l->prepare != NULL && k < n; k++) {
+        size_t place = place_of(l, &save[k]);
+
+        save[k].runs = l->runs == NULL ? NULL : l->runs + place * cow_stored_runs(array->chunk_bytes);
+        if (l->prepare(l->context, &save[k], l->rooms + place * aligned(array->chunk_bytes)) < 0)
             return -1;
+    }
     while (n > 0 && !l->lossy) {
         const void *bytes[COW_TOGETHER];
         cow_scattered from[COW_TOGETHER];
@@ -470,12 +461,12 @@ static void sort_saves(const cow_grid *grid, cow_save *saves, size_t n)
 }
 
 int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
-                    int (*preparing)(void *context, cow_save *save, void *room), void *context)
+                    int (*prepare)(void *context, cow_save *save, void *room), void *context)
 {
     save_line l = {.array = array,
                    .saves = saves,
                    .n = n,
-                   .prepare = preparing,
+                   .prepare = prepare,
                    .context = context,
                    .identity = cow_codec_identity(array->codec),
                    .bound = aligned(cow_codec_bound(array->codec))};
@@ -493,10 +484,11 @@ int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
     l.window = pipeline.window;
     l.parallel = !l.identity && cow_codec_parallel(array->codec);
     l.lossy = !l.identity && !l.parallel;
-    if ((preparing != NULL &&
-         ((l.rooms = cow_chunk_cache_scratch(array->cache, COW_BUFFER_ROOMS, places * aligned(array->chunk_bytes))) == NULL ||
-          (l.runs = cow_chunk_cache_scratch(array->cache, COW_BUFFER_RUNS,
-                                            places * cow_stored_runs(array->chunk_bytes) * sizeof *l.runs)) == NULL)) ||
+    if ((prepare != NULL && (l.rooms = cow_chunk_cache_scratch(array->cache, COW_BUFFER_ROOMS,
+                                                               places * aligned(array->chunk_bytes))) == NULL) ||
+        (prepare != NULL && !l.lossy &&
+         (l.runs = cow_chunk_cache_scratch(array->cache, COW_BUFFER_RUNS,
+                                           places * cow_stored_runs(array->chunk_bytes) * sizeof *l.runs)) == NULL) ||
         (!l.identity &&
          (l.encoded = cow_chunk_cache_scratch(array->cache, COW_BUFFER_ENCODED, places * l.bound)) == NULL) ||
         (l.lossy &&

@@ -144,17 +144,12 @@ static int gather_piece(void *context, cow_save *save, void *room)
     cow_plan_memory memory;
 
     chunk_memory(b, save->index, &memory);
-    if ((save->bytes = as_chunk(b, piece, &memory)) != NULL) { /* all in one run */
-        if (b->packed != NULL)
-            return 0; /* ours */
-        *save->runs = (struct iovec){(void *)(uintptr_t)save->bytes, array->chunk_bytes};
-        save->n_runs = 1;
-    } else if (b->transfer->parts == 0) {
-        save->n_runs = cow_piece_runs(b->plan, piece, array->element_size, &memory, COW_RUN_BYTES, save->runs,
-                                      cow_stored_runs(array->chunk_bytes));
-    }
+    if (b->packed != NULL && (save->bytes = as_chunk(b, piece, &memory)) != NULL)
+        return 0; /* ours already */
     save->bytes = room;
-    if (save->n_runs > 0)
+    if (save->runs != NULL && b->transfer->parts == 0 &&
+        (save->n_runs = cow_piece_runs(b->plan, piece, array->element_size, &memory, COW_RUN_BYTES, save->runs,
+                                       cow_stored_runs(array->chunk_bytes))) > 0)
         return 0;
     cow_array_chunk_trimmed(array, piece->chunk, trimmed);
     cow_fill_padding(&array->grid, trimmed, array->element_size, cow_array_new_fill(array), room);
