@@ -479,6 +479,30 @@ static bool twin_transfer(const world *w, bool write, hid_t type, hid_t memory, 
     return status >= 0;
 }
 
+/* The elements of BUFFER, of SIZE bytes each, to those of the selection FILE, as twin_transfer. Points go one by one, so that the last one counts where
+ * several name one element: HDF5 1.14.5 removes what such an element had in the heap once for each, and where that has been the last of its
+ * collection it fails, and may crash ("unable to remove background heap object", H5T__vlen_disk_write). */
+static bool twin_write(const world *w, hid_t type, size_t size, hid_t memory, hid_t file, const void *buffer)
+{
+    hssize_t n = H5Sget_select_npoints(file);
+    hid_t one, scalar;
+
+    if (H5Sget_select_type(file) != H5S_SEL_POINTS)
+        return twin_transfer(w, true, type, memory, file, H5P_DEFAULT, (void *)(uintptr_t)buffer);
+    one = H5Scopy(file);
+    scalar = H5Screate(H5S_SCALAR);
+    for (hssize_t i = 0; i < n; i++) {
+        hsize_t point[RANK_MOST];
+
+        assert_true(H5Sget_select_elem_pointlist(file, (hsize_t)i, 1, point) >= 0);
+        assert_true(H5Sselect_elements(one, H5S_SELECT_SET, 1, point) >= 0);
+        assert_true(H5Dwrite(w->twin, type, scalar, one, H5P_DEFAULT, (const uint8_t *)buffer + (size_t)i * size) >= 0);
+    }
+    H5Sclose(scalar);
+    H5Sclose(one);
+    return true;
+}
+
 static void compare_everything(world *w, hid_t type, const char *when)
 {
     size_t bytes = H5Tget_size(type), size = bytes;
@@ -1836,8 +1860,8 @@ static void test_sequences_as_native_hdf5(void **unused)
                     only[i] = texts[random_below(8)];
                 }
                 bool part = random_below(4) == 0;
-                if (twin_transfer(&w, true, part ? names : type, memory, file, H5P_DEFAULT,
-                                  part ? (void *)only : (void *)records))
+                if (twin_write(&w, part ? names : type, part ? sizeof *only : sizeof *records, memory, file,
+                               part ? (void *)only : (void *)records))
                     assert_good(cow_array_write(&w.array, part ? names : type, memory, file, H5P_DEFAULT,
                                                 part ? (void *)only : (void *)records));
                 free(records);
