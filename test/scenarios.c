@@ -64,6 +64,7 @@ typedef struct scenario_work {
     picture *now;
     scenario_states *states;
     bool amending; /* the newest version is that of this opening */
+    bool keeps_space; /* files are created with pages, and keep their free space */
 } scenario_work;
 
 #define ON(w) ((w)->live && !(w)->failed)
@@ -119,10 +120,17 @@ static void forget(scenario_work *w)
 
 static void create(scenario_work *w)
 {
+    hid_t fcpl = w->live && w->keeps_space ? H5Pcreate(H5P_FILE_CREATE) : H5P_DEFAULT;
+
     picture_free(w->now);
     w->now = picture_new();
+    if (fcpl != H5P_DEFAULT)
+        check(w, H5Pset_file_space_strategy(fcpl, H5F_FSPACE_STRATEGY_PAGE, true, 1) >= 0 &&
+                     H5Pset_file_space_page_size(fcpl, 512) >= 0);
     if (ON(w))
-        check(w, (w->file = H5Fcreate(w->run->file, H5F_ACC_TRUNC, H5P_DEFAULT, w->run->fapl)) >= 0);
+        check(w, (w->file = H5Fcreate(w->run->file, H5F_ACC_TRUNC, fcpl, w->run->fapl)) >= 0);
+    if (fcpl != H5P_DEFAULT)
+        H5Pclose(fcpl);
 }
 
 static void reopen(scenario_work *w)
@@ -875,6 +883,33 @@ static void attributes_and_groups(scenario_work *w)
     end(w);
 }
 
+/* HDF5's list of free space grows and shrinks, and is written by closing the file. Flushed, HDF5 might end the program. */
+static void keeps_free_space(scenario_work *w)
+{
+    w->keeps_space = true;
+    begin_grid(w);
+    group(w, "data/inner");
+    group(w, "data/inner/most");
+    note(w, "data/inner/most", 4);
+    end(w);
+    reopen(w);
+    note(w, "data/grid", 7);
+    delete_link(w, "data/inner");
+    end(w);
+    reopen(w);
+    group(w, "more");
+    dataset(w, "gone", INTEGERS, 1, DIMS(3000), DIMS(500), false);
+    fill(w, "gone", 1);
+    end(w);
+    reopen(w);
+    delete_link(w, "gone");
+    end(w);
+    create(w);
+    dataset(w, "other", INTEGERS, 1, DIMS(2500), DIMS(500), false);
+    fill(w, "other", 2);
+    end(w);
+}
+
 static void compound_members(scenario_work *w)
 {
     create(w);
@@ -1369,6 +1404,7 @@ const scenario scenarios[] = {
     {.name = "large_group", .work = large_group, .options = "", .sound_commits = 5},
     {.name = "strings", .work = strings, .options = ""},
     {.name = "attributes_and_groups", .work = attributes_and_groups, .options = ""},
+    {.name = "keeps_free_space", .work = keeps_free_space, .options = ""},
     {.name = "compound_members", .work = compound_members, .options = ""},
     {.name = "moves_and_links", .work = moves_and_links, .options = ""},
     {.name = "exit_without_close", .work = exit_without_close, .options = "", .forks = true},

@@ -247,6 +247,11 @@ def abort():
 for n in (1, 2):
 """
 LIBRARIES = {
+    "h5py, of a file that keeps its free space": """
+    with h5py.File("a", "r+" if n == 2 else "w", **({} if n == 2 else dict(fs_strategy="page", fs_persist=True))) as f:
+        f.require_dataset("x", (3000,), "i4")[...] = n
+        if n == 2: abort()
+print(h5py.File("a")["x"][0])""",
     "h5py": """
     with h5py.File("a", "a") as f:
         f.require_dataset("x", (3000,), "i4")[...] = n

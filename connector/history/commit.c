@@ -572,15 +572,17 @@ int cow_file_flush_native(cow_file *file)
     return 0;
 }
 
-/* All that is in memory, and then which space of the file is free. */
-static int write_out(cow_file *file)
+/* All that is in memory, and then which space of the file is free. BY_CLOSING: what is not HDF5's to write. */
+static int write_out(cow_file *file, bool by_closing)
 {
     if (file->laid_out && cow_datasets_flush(file) < 0)
         return -1;
+    if (by_closing)
+        return 0;
     return cow_file_flush_native(file) < 0 ? -1 : cow_space_note(file, cow_file_flush_native);
 }
 
-static int commit(cow_file *file, bool finished)
+static int commit(cow_file *file, bool finished, bool by_closing)
 {
     made_small making;
     cow_dataset *dataset;
@@ -590,7 +592,8 @@ static int commit(cow_file *file, bool finished)
         return -1;
     if (cow_versions_meet(file) < 0)
         cow_error_clear(); /* the version, which needs the log, meets it again */
-    if (cow_commit_datasets(file) < 0 || cow_version_commit(file, finished) < 0 || write_out(file) < 0)
+    if (cow_commit_datasets(file) < 0 || cow_version_commit(file, finished) < 0 ||
+        write_out(file, by_closing) < 0)
         goto done;
     cow_pools_seal(file, finished);
     if (!cow_versions_missed(file)) {
@@ -625,21 +628,27 @@ int cow_file_commit_history(cow_file *file)
     if (cow_journal_check(file->journal) < 0)
         return cow_file_fail(file);
     cow_file_begin_commit(file);
-    if (write_out(file) < 0 || cow_journal_commit(file->journal, true) < 0)
+    if (write_out(file, false) < 0 || cow_journal_commit(file->journal, true) < 0)
         return cow_file_fail(file);
     cow_space_noted(file);
     return 0;
 }
 
-int cow_file_commit(cow_file *file, cow_commit_kind kind)
+static int not_committed(cow_file *file)
 {
-    bool finished = kind != COW_FLUSH || file->options->commit == COW_COMMIT_FLUSH;
+    cow_context("%s: the changes since the last version were not committed", file->name);
+    return cow_file_fail(file);
+}
+
+/* All of a commit that comes before the journal's. 1: there is nothing to commit. */
+static int prepare(cow_file *file, cow_commit_kind kind, bool finished, bool by_closing)
+{
     int status = 0;
 
     if (cow_chunk_cache_busy(file->cache))
         switch (kind) {
         case COW_FLUSH:
-            return 0; /* the next commit has it */
+            return 1; /* the next commit has it */
         case COW_VERSION:
             return in_the_middle(file);
         case COW_FINISH: /* the program ends there: what is half stored is in no commit */
@@ -649,37 +658,41 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
     if (cow_file_state_of(file) == COW_FILE_AMENDABLE && finished && lacking(file))
         cow_file_enter(file, COW_FILE_OPEN); /* once more */
     if (!cow_file_ours(file))
-        return 0; /* what a forked child has got from its parent is the parent's to commit */
+        return 1; /* what a forked child has got from its parent is the parent's to commit */
     if ((cow_file_state_of(file) == COW_FILE_OPEN || (cow_file_state_of(file) == COW_FILE_AMENDABLE && finished)) &&
-        file->journal != NULL && cow_journal_check(file->journal) < 0) {
-        cow_context("%s: the changes since the last version were not committed", file->name);
-        return cow_file_fail(file);
-    }
+        file->journal != NULL && cow_journal_check(file->journal) < 0)
+        return not_committed(file);
     cow_file_begin_commit(file);
     file->refused->text[0] = '\0';
     switch (cow_file_state_of(file)) {
     case COW_FILE_CLEAN:
     case COW_FILE_ABANDONED:
-        return 0;
+        return 1;
     case COW_FILE_FAILED:
         return cow_file_may_write(file);
     case COW_FILE_AMENDABLE:
         if (!finished)
-            return 0;
+            return 1;
         status = cow_version_close(file);
         if (status == 0)
-            status = write_out(file);
+            status = write_out(file, by_closing);
         break;
     case COW_FILE_OPEN:
-        status = commit(file, finished);
+        status = commit(file, finished, by_closing);
         break;
     }
-    if (status == 0 && file->journal != NULL)
-        status = cow_journal_commit(file->journal, kind == COW_FINISH);
-    if (status < 0) {
-        cow_context("%s: the changes since the last version were not committed", file->name);
-        return cow_file_fail(file);
-    }
+    return status < 0 ? not_committed(file) : 0;
+}
+
+int cow_file_commit(cow_file *file, cow_commit_kind kind)
+{
+    bool finished = kind != COW_FLUSH || file->options->commit == COW_COMMIT_FLUSH;
+    int status = prepare(file, kind, finished, false);
+
+    if (status != 0)
+        return status < 0 ? -1 : 0;
+    if (file->journal != NULL && cow_journal_commit(file->journal, kind == COW_FINISH) < 0)
+        return not_committed(file);
     cow_space_noted(file);
     if (finished)
         cow_superseded_forget(file);
@@ -692,4 +705,48 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
     if (cow_file_committed != NULL)
         cow_file_committed(file);
     return 0;
+}
+
+/* Where HDF5 writes such a file out, and keeps it open, it writes past the end of its memory at times: it finds space for the list of
+ * free space after it has made room in memory for that list, which grows by finding it (1.14.5, H5FScache.c). Closing the file it finds
+ * the space first. So the last commit, which every program has, is made of what HDF5 writes by closing the file. */
+bool cow_file_commits_by_closing(cow_file *file)
+{
+    if (file->journal == NULL || !cow_file_writable(file) || file->kept.count > 0 ||
+        (file->written != NULL && !cow_journal_extended_superblock(file->journal)))
+        return false;
+    if (cow_native_file_persists_space(file->native) > 0)
+        return true;
+    cow_error_clear();
+    return false;
+}
+
+int cow_file_commit_by_closing(cow_file *file, void *native, bool told, bool *closed)
+{
+    const int begun = told ? 1 : prepare(file, COW_FINISH, true, true);
+    cow_journal *journal = file->journal;
+    cow_error_held *held = NULL;
+    int status;
+
+    *closed = begun >= 0;
+    if (begun < 0)
+        return -1;
+    cow_journal_reference(journal);
+    status = cow_file_close_natively(file, native);
+    if (begun == 0 && status == 0 && !cow_journal_driver_has(journal)) /* else it commits when HDF5 closes it */
+        status = cow_journal_commit(journal, true);
+    if (begun == 0 && status < 0) {
+        not_committed(file);
+        held = cow_error_hold();
+    }
+    if (status < 0)
+        cow_journal_abort(journal, "HDF5 could not close the file");
+    cow_error_clear();
+    cow_journal_close(journal);
+    if (begun == 0 && status == 0) {
+        cow_file_enter(file, COW_FILE_CLEAN);
+        cow_file_replaced(file);
+    }
+    cow_error_put_back(held);
+    return begun == 0 ? status : 0;
 }

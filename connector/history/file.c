@@ -115,10 +115,11 @@ static void shut(cow_file *file)
 }
 
 /* From here on they are any files: what is closed asks whether it is to be kept (cow_file_keeps, cow_file_of_handle). */
-static void close_native(cow_file *file)
+static int close_native(cow_file *file)
 {
     cow_map kept = file->kept;
     void *native = file->native;
+    int status = 0;
 
     file->kept = (cow_map){0};
     file->native = NULL;
@@ -126,9 +127,10 @@ static void close_native(cow_file *file)
     for (size_t i = 0; i < kept.capacity; i++)
         if (kept.entry[i].used && cow_native_file_close((void *)(uintptr_t)kept.entry[i].key) < 0)
             cow_error_clear();
-    if (native != NULL && cow_native_file_close(native) < 0)
-        cow_error_clear();
+    if (native != NULL)
+        status = cow_native_file_close(native);
     cow_map_free(&kept);
+    return status;
 }
 
 /* Memory. */
@@ -169,7 +171,8 @@ static void free_file(cow_file *file)
             break;
         }
     shut(file);
-    close_native(file);
+    if (close_native(file) < 0)
+        cow_error_clear();
     free_state(file);
 }
 
@@ -384,7 +387,20 @@ int cow_file_let_go(cow_file *file, void *native)
     if (!cow_file_ended(file))
         status = cow_file_commit(file, COW_FINISH);
     shut(file);
-    close_native(file);
+    if (close_native(file) < 0 && status == 0)
+        cow_error_clear();
+    return status;
+}
+
+int cow_file_close_natively(cow_file *file, void *native)
+{
+    int status = cow_native_file_close_unflushed(native);
+    cow_error_held *held = cow_error_hold();
+
+    shut(file);
+    if (close_native(file) < 0)
+        status = -1;
+    cow_error_put_back(held); /* the first one is the one to tell */
     return status;
 }
 

@@ -57,6 +57,13 @@ int cow_file_set_spaces(cow_file *file, uint8_t index);
  * Where nothing changed, nothing is done. */
 typedef enum { COW_FLUSH, COW_VERSION, COW_FINISH } cow_commit_kind;
 int cow_file_commit(cow_file *file, cow_commit_kind kind);
+/* Is the last commit of the file to be made by closing it? */
+bool cow_file_commits_by_closing(cow_file *file);
+/* Commit (FINISH) by closing: NATIVE is the last handle of the application. *CLOSED: it is closed, and with it all but the state itself,
+ * also where -1 is returned; false: -1, before that. TOLD: it
+ * has been told once; close. Where nothing is to be committed, that HDF5 cannot close the file is no error: what it has written then is
+ * dropped. In the callback that closes NATIVE's id. */
+int cow_file_commit_by_closing(cow_file *file, void *native, bool told, bool *closed);
 /* Called after each commit; NULL: nothing. */
 extern void (*cow_file_committed)(cow_file *file);
 /* -1: in the last commit, a chunk was refused by the filters of its dataset, which is open. All else is committed. */

@@ -440,6 +440,15 @@ unsigned long cow_journal_driver_file_failures(unsigned long fileno)
     return file == NULL ? 0 : file->failures;
 }
 
+bool cow_journal_driver_has(const cow_journal *journal)
+{
+    const driver_file *file = open_files.first;
+
+    while (file != NULL && file->journal != journal)
+        file = file->next;
+    return file != NULL;
+}
+
 cow_journal *cow_journal_driver_of_file(unsigned long fileno)
 {
     const driver_file *file = numbered(fileno);

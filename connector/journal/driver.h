@@ -43,5 +43,7 @@ bool cow_journal_driver_met(unsigned long fileno, uint64_t address);
 
 /* The journal of the file that HDF5 gave the number FILENO (H5Fget_fileno); NULL: the file has none. */
 cow_journal *cow_journal_driver_of_file(unsigned long fileno);
+/* Does HDF5 have a file of this journal open? */
+bool cow_journal_driver_has(const cow_journal *journal);
 
 #endif

@@ -363,8 +363,7 @@ static cow_journal *open_once(const char *name, cow_journal_mode mode, const cow
     for (journal = table.first; journal != NULL; journal = journal->next)
         if (journal->device == about.st_dev && journal->inode == about.st_ino && cow_journal_ours(journal)) {
             cow_disk_close(&disk);
-            journal->references++;
-            return journal;
+            return cow_journal_reference(journal);
         }
     if ((journal = journal_new(&disk, &about, options)) == NULL) {
         cow_error(COW_MEMORY, "%s: no memory to open the file", name);
@@ -477,6 +476,17 @@ bool cow_journal_unfinished(const char *name, bool *abandoned)
     *abandoned = found && !cow_lock_is_writing(&disk);
     cow_disk_close(&disk);
     return found;
+}
+
+cow_journal *cow_journal_reference(cow_journal *journal)
+{
+    journal->references++;
+    return journal;
+}
+
+bool cow_journal_extended_superblock(const cow_journal *journal)
+{
+    return journal->extension != COW_NOWHERE;
 }
 
 void cow_journal_close(cow_journal *journal)

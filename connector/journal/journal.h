@@ -40,6 +40,10 @@ typedef struct cow_journal_mode {
  * truncated gets a journal with its first commit; a file of others is passed through (cow_journal_plain). Nothing is
  * truncated before the writer's lock is held. *NUMBER: errno where that is why, else 0. */
 cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow_journal_options *options, int *number);
+/* One more to close it. */
+cow_journal *cow_journal_reference(cow_journal *journal);
+/* Has the newest state's superblock an extension, where HDF5 keeps what is not usual of a file? */
+bool cow_journal_extended_superblock(const cow_journal *journal);
 /* The last one to close commits what differs, applies what can be applied, and lets go of the locks. Never fails: what
  * could not be committed is reported on stderr. */
 void cow_journal_close(cow_journal *journal);

@@ -302,6 +302,51 @@ int cow_native_file_close(void *file)
     return H5VLfile_close(file, cow_native_id(), DXPL, NULL) < 0 ? cow_error_native("cannot close the file") : 0;
 }
 
+/* Is it one that the application has open through the connector? */
+static bool object_of(hid_t id, cow_loc *object)
+{
+    char connector[sizeof COW_CONNECTOR_NAME + 1] = "";
+    hid_t own;
+
+    if (H5VLget_connector_name(id, connector, sizeof connector) < 0 || strcmp(connector, COW_CONNECTOR_NAME) != 0 ||
+        (own = H5VLget_connector_id(id)) < 0)
+        return false;
+    *object = (cow_loc){H5VLget_object(H5VLobject(id), own), H5Iget_type(id)};
+    H5VLclose(own);
+    return true;
+}
+
+typedef struct wanted_id {
+    const void *native;
+    hid_t id;
+} wanted_id;
+
+static herr_t is_id_of(hid_t id, void *context)
+{
+    wanted_id *wanted = context;
+    cow_loc object;
+
+    if (!object_of(id, &object) || object.object != wanted->native)
+        return 0;
+    wanted->id = id;
+    return 1;
+}
+
+/* HDF5 flushes a file where one of its handles goes with the only reference to an id, and others stay: so there are two. */
+int cow_native_file_close_unflushed(void *file)
+{
+    wanted_id wanted = {file, H5I_INVALID_HID};
+    int status;
+
+    if (H5Iiterate(H5I_FILE, is_id_of, &wanted) < 0)
+        H5Eclear2(H5E_DEFAULT);
+    if (wanted.id < 0 || H5Iinc_ref(wanted.id) < 0)
+        return cow_native_file_close(file);
+    status = H5VLfile_close(file, cow_native_id(), DXPL, NULL) < 0 ? cow_error_native("cannot close the file") : 0;
+    H5Idec_ref(wanted.id);
+    return status;
+}
+
 typedef struct open_objects {
     unsigned long fileno;
     cow_open_visitor *visit;
@@ -312,16 +357,11 @@ typedef struct open_objects {
 static herr_t visit_open(hid_t id, void *context)
 {
     open_objects *o = context;
-    char connector[sizeof COW_CONNECTOR_NAME + 1] = "";
     H5O_info2_t info;
     cow_loc object;
-    hid_t own;
 
-    if (H5VLget_connector_name(id, connector, sizeof connector) < 0 || strcmp(connector, COW_CONNECTOR_NAME) != 0 ||
-        (own = H5VLget_connector_id(id)) < 0)
+    if (!object_of(id, &object))
         return 0;
-    object = (cow_loc){H5VLget_object(H5VLobject(id), own), H5Iget_type(id)};
-    H5VLclose(own);
     if (object.object == NULL || cow_native_info(object, NULL, H5O_INFO_BASIC, &info) < 0)
         o->status = -1;
     else if (info.fileno == o->fileno)
@@ -388,24 +428,19 @@ static herr_t flush_dataset(hid_t id, void *context)
 {
     flushing *f = context;
     H5VL_dataset_specific_args_t args = {.op_type = H5VL_DATASET_FLUSH};
-    char connector[sizeof COW_CONNECTOR_NAME + 1] = "";
     H5O_info2_t info;
-    void *native;
-    hid_t own;
+    cow_loc dataset;
 
-    if (H5VLget_connector_name(id, connector, sizeof connector) < 0 || strcmp(connector, COW_CONNECTOR_NAME) != 0 ||
-        (own = H5VLget_connector_id(id)) < 0)
+    if (!object_of(id, &dataset))
         return 0;
-    native = H5VLget_object(H5VLobject(id), own);
-    H5VLclose(own);
-    if (native == NULL || cow_native_info((cow_loc){native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0) {
+    if (dataset.object == NULL || cow_native_info(dataset, NULL, H5O_INFO_BASIC, &info) < 0) {
         f->status = -1;
         return 1;
     }
     if (info.fileno != f->fileno)
         return 0;
     args.args.flush.dset_id = id;
-    if (H5VLdataset_specific(native, cow_native_id(), &args, DXPL, NULL) < 0)
+    if (H5VLdataset_specific(dataset.object, cow_native_id(), &args, DXPL, NULL) < 0)
         f->status = pass_over(f, "a dataset");
     return f->status < 0;
 }

@@ -73,6 +73,8 @@ void *cow_native_file_reopen(void *file);
  * one: *ID, to be closed (H5Idec_ref), or H5I_INVALID_HID where the application has one. */
 void *cow_native_file_of(cow_loc object, hid_t *id);
 int cow_native_file_close(void *file);
+/* The same for a handle that is not the last on its file, from the callback that closes its id: HDF5 does not flush the file. */
+int cow_native_file_close_unflushed(void *file);
 /* The objects of kind TYPE (H5I_DATASET, H5I_GROUP) in the physical file FILENO that the application has open through the
  * connector. Anything but 0 ends the walk, and is returned. */
 typedef int cow_open_visitor(void *context, cow_loc object, const H5O_info2_t *info);

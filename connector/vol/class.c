@@ -168,8 +168,11 @@ cow_options *cow_fapl_options(hid_t fapl)
     return info != NULL ? info : cow_options_parse(NULL);
 }
 
+static bool keeps_files;
+
 hid_t cow_native_fapl(hid_t fapl)
 {
+    unsigned files = 0;
     hid_t copy = H5Pcopy(fapl == H5P_DEFAULT ? H5P_FILE_ACCESS_DEFAULT : fapl);
 
     if (copy < 0 || H5Pset_vol(copy, cow_native_id(), NULL) < 0) {
@@ -178,7 +181,14 @@ hid_t cow_native_fapl(hid_t fapl)
             H5Pclose(copy);
         return H5I_INVALID_HID;
     }
+    if (H5Pget_elink_file_cache_size(copy, &files) < 0 || files > 0)
+        keeps_files = true;
     return copy;
+}
+
+bool cow_native_fapl_keeps_files(void)
+{
+    return keeps_files;
 }
 
 /* ---- wrapping ---- */

@@ -261,7 +261,8 @@ static void give_up(cow_object **file)
     cow_error_held *held = cow_error_hold();
 
     (*file)->home->failed = true;
-    cow_vol_file_close(*file, DXPL, NULL);
+    if (cow_vol_file_close(*file, DXPL, NULL) < 0)
+        cow_vol_file_close(*file, DXPL, NULL);
     *file = NULL;
     cow_error_put_back(held);
 }

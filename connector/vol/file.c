@@ -684,6 +684,10 @@ herr_t cow_vol_file_specific(void *object, H5VL_file_specific_args_t *args, hid_
     void *native = cow_object_native(object);
     herr_t status = -1;
 
+    if (object != NULL && native == NULL) { /* see close_with_commit; HDF5 looks into what it is to reopen */
+        cow_error(COW_USAGE, "the file is closed, though its last changes could not be committed");
+        return cow_leave(-1);
+    }
     switch (args->op_type) {
     case H5VL_FILE_FLUSH:
         if (flush(home, args->args.flush.scope) == 0)
@@ -933,6 +937,37 @@ static int close_one_of_several(cow_object *o)
     return 0;
 }
 
+static bool commits_by_closing(const cow_object *o, bool kept)
+{
+    const cow_home *home = o->home;
+
+    return home != NULL && home->file != NULL && home->version == NULL && !kept && cow_home_last(home) && !cow_home_mounts(home) &&
+           !cow_native_fapl_keeps_files() && cow_file_commits_by_closing(home->file);
+}
+
+/* -1: HDF5 keeps the id until it is closed again. Where the file is closed all the same, there is nothing under it then. */
+static int close_with_commit(cow_object *o)
+{
+    cow_error_held *held = NULL;
+    bool closed;
+    int status;
+
+    cow_object_drop_root(o);
+    status = cow_file_commit_by_closing(o->home->file, o->handle, o->home->failed, &closed);
+    if (status < 0) {
+        o->home->failed = true;
+        held = cow_error_hold();
+    }
+    if (closed) {
+        o->handle = NULL;
+        cow_object_release_last(o);
+        if (status == 0)
+            cow_object_free(o);
+    }
+    cow_error_put_back(held);
+    return status;
+}
+
 /* With the last file id of the application its changes become a version, which is finished when no object of the file is
  * open any more, or the file is opened again: what is written through such an object belongs to it. When that fails
  * nothing is closed: HDF5 keeps an id whose close reports an error, and goes on using what is under it. A second close
@@ -945,6 +980,10 @@ herr_t cow_vol_file_close(void *object, hid_t dxpl, void **req)
     bool kept = cow_file_keeps(o == NULL ? object : o->handle);
     int done;
 
+    if (o != NULL && o->handle == NULL) { /* see close_with_commit */
+        cow_object_free(o);
+        return cow_leave(0);
+    }
     /* An id that HDF5 made for the history's own handle, to keep in references: the handle stays. */
     if (cow_file_of_handle(o == NULL ? object : o->handle)) {
         if (o != NULL) {
@@ -955,6 +994,8 @@ herr_t cow_vol_file_close(void *object, hid_t dxpl, void **req)
     }
     if (o == NULL) /* a handle of HDF5's own: see wrap_object */
         return cow_leave(kept ? 0 : H5VLfile_close(object, cow_native_id(), dxpl, req));
+    if (commits_by_closing(o, kept))
+        return cow_leave(close_with_commit(o));
     if (home != NULL && home->file != NULL && home->version == NULL && !home->failed &&
         cow_home_head_files(home) == 1 &&
         cow_file_commit(home->file, cow_home_last_head(home) ? COW_FINISH : COW_FLUSH) < 0) {

@@ -466,6 +466,8 @@ cow_options *cow_fapl_options(hid_t fapl);
 void cow_class_version_missed(bool missed);
 /* A copy of a file access property list with the native connector; H5Pclose it. */
 hid_t cow_native_fapl(hid_t fapl);
+/* Was there one by which HDF5 keeps files open that external links lead to? */
+bool cow_native_fapl_keeps_files(void);
 
 /* ---- callbacks ---- */
 
