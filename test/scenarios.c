@@ -1045,6 +1045,8 @@ static void two_openings(scenario_work *w)
         check(w, false);
         H5Fclose(other);
     }
+    record_commit(w, false);
+    report(w);
     fill_box(w, "data/grid", 20, 4, 10, 10, 4);
     end(w);
 }

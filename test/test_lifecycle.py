@@ -422,3 +422,49 @@ def test_reasons_of_failures_are_as_natively(programs, tmp_path, mode):
     assert all(done.returncode == 0 for done in told), told[1].stderr
     assert "doesn't exist" in told[0].stdout
     assert told[1].stdout == told[0].stdout
+
+
+# What else has the file open when it is closed
+STAYS = {
+    "a reader": "g = h5py.File(path, 'r')",
+    "another id": "g = h5py.File(path, 'r+')",
+    "the same opened again": "g = f.id.reopen()",
+    "an object": "g = f['x']",
+    "a version": "g = h5py.File(path + '@1', 'r')",
+    "a virtual dataset of another file": "g = by_another('a'); v = g['v']; assert v[0] == 0",
+    "one of the same file": "f.create_virtual_dataset('v', layout); v = f['v']; assert v[0] == 0",
+    "a mount": "g = h5py.File(path + '.b', 'w'); g.create_group('m'); h5py.h5f.mount(g.id, b'm', f.id); at = g['m']",
+}
+
+
+@pytest.mark.parametrize("stays", STAYS)
+@pytest.mark.parametrize("kept", ["", ", fs_strategy='fsm', fs_persist=True"])
+def test_a_file_that_is_closed_is_committed_whatever_stays_open(programs, tmp_path, stays, kept):
+    """As HDF5 flushes it then: the program may be killed."""
+    path = tmp_path / "a.h5"
+    code = f"""
+        import os, signal
+        path = sys.argv[1]
+        layout = h5py.VirtualLayout((10,), 'i8')
+        layout[:] = h5py.VirtualSource(path, 'x', (10,))
+
+        def by_another(mode):
+            g = h5py.File(path + '.b', mode)
+            g.create_virtual_dataset('v', layout)
+            return g
+
+        with h5py.File(path, 'w'{kept}) as f:
+            f['x'] = np.arange(10)
+        at = f = h5py.File(path, 'r+')
+        {STAYS[stays]}
+        at.create_group('new')
+        at['x'][3] = 77
+        f.id.close()
+        os.kill(os.getpid(), signal.SIGKILL)
+        """
+    read = "f = h5py.File(sys.argv[1], 'r'); print('new' in f, f['x'][3])"
+    done = programs.connector(sys.executable, "-c", programs.code(code), path)
+    assert done.returncode == -9, done.stderr
+    done = programs.connector(sys.executable, "-c", programs.code(read), path)
+    assert done.stdout == "True 77\n", done.stdout + done.stderr
+    programs.verified(path)

@@ -968,9 +968,9 @@ static int close_with_commit(cow_object *o)
     return status;
 }
 
-/* With the last file id of the application its changes become a version, which is finished when no object of the file is
- * open any more, or the file is opened again: what is written through such an object belongs to it. When that fails
- * nothing is closed: HDF5 keeps an id whose close reports an error, and goes on using what is under it. A second close
+/* With a file id of the application its changes become a version, as HDF5 flushes a file that it has open by others then; it is
+ * finished when no object of the file is open any more, or, after the last id, the file is opened again: what is written through such
+ * an object belongs to it. When that fails nothing is closed: HDF5 keeps an id whose close reports an error, and goes on using what is under it. A second close
  * closes without a commit. */
 herr_t cow_vol_file_close(void *object, hid_t dxpl, void **req)
 {
@@ -997,7 +997,6 @@ herr_t cow_vol_file_close(void *object, hid_t dxpl, void **req)
     if (commits_by_closing(o, kept))
         return cow_leave(close_with_commit(o));
     if (home != NULL && home->file != NULL && home->version == NULL && !home->failed &&
-        cow_home_head_files(home) == 1 &&
         cow_file_commit(home->file, cow_home_last_head(home) ? COW_FINISH : COW_FLUSH) < 0) {
         home->failed = true;
         return cow_leave(-1);
