@@ -865,7 +865,7 @@ static void strings(scenario_work *w)
     end(w);
 }
 
-static void attributes_and_groups(scenario_work *w)
+static void begin_groups(scenario_work *w)
 {
     begin_grid(w);
     group(w, "data/inner");
@@ -874,6 +874,11 @@ static void attributes_and_groups(scenario_work *w)
     end(w);
     reopen(w);
     note(w, "data/grid", 7);
+}
+
+static void attributes_and_groups(scenario_work *w)
+{
+    begin_groups(w);
     note(w, "data/inner/most", 5);
     group(w, "more");
     end(w);
@@ -887,13 +892,7 @@ static void attributes_and_groups(scenario_work *w)
 static void keeps_free_space(scenario_work *w)
 {
     w->keeps_space = true;
-    begin_grid(w);
-    group(w, "data/inner");
-    group(w, "data/inner/most");
-    note(w, "data/inner/most", 4);
-    end(w);
-    reopen(w);
-    note(w, "data/grid", 7);
+    begin_groups(w);
     delete_link(w, "data/inner");
     end(w);
     reopen(w);

@@ -12,17 +12,14 @@ import pytest
 from conftest import STOCK
 from seeds import seed
 
-BEGIN = """
-import os, random, resource
-resource.setrlimit(resource.RLIMIT_CPU, (15, 20))  # HDF5's own loops
-"""
 # the C library looks for writes past the end of what it gives
 CAREFUL = "LD_PRELOAD=libc_malloc_debug.so.0", "MALLOC_CHECK_=3"
 
 # argv: file, properties, seed
-GROUPS = (
-    BEGIN
-    + """
+GROUPS = """
+import random, resource
+
+resource.setrlimit(resource.RLIMIT_CPU, (15, 20))  # HDF5's own loops
 draw = random.Random(sys.argv[3])
 there, states = {}, []
 for session in range(30):
@@ -49,10 +46,7 @@ with h5py.File(sys.argv[1], 'r') as f:
     for name in there:
         assert there[name] is None or (f[name][...] == there[name]).all()
 """
-)
 PAGES = "dict(fs_strategy='page', fs_persist=True, fs_page_size={})"
-
-
 
 
 @pytest.mark.parametrize(
@@ -139,7 +133,7 @@ def test_what_is_open_besides(programs, tmp_path, others, cached):
     since most of these are flushed as well."""
     path = tmp_path / "a.h5"
     code = f"""
-    import ctypes, glob, os, signal
+    import ctypes, os, signal
     with h5py.File(sys.argv[1], 'w', fs_strategy='fsm', fs_persist=True) as f:
         f['x'] = np.arange(20000)
     if {cached}:

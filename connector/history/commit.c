@@ -709,8 +709,8 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
 
 /* Where HDF5 writes such a file out, and keeps it open, it writes past the end of its memory at times: it finds space for the list of
  * free space after it has made room in memory for that list, which grows by finding it (1.14.5, H5FScache.c). Closing the file it finds
- * the space first. So the last commit, which every program has, is made of what HDF5 writes by closing the file. (Not with keep=, which commits once more
- * after it.) */
+ * the space first. So the last commit, which every program has, is made of what HDF5 writes by closing the file.
+ * (Not with keep=, which commits once more after it.) */
 bool cow_file_commits_by_closing(cow_file *file)
 {
     if (file->journal == NULL || !cow_file_writable(file) || file->kept.count > 0 || file->options->keep.text != NULL ||

@@ -59,10 +59,9 @@ typedef enum { COW_FLUSH, COW_VERSION, COW_FINISH } cow_commit_kind;
 int cow_file_commit(cow_file *file, cow_commit_kind kind);
 /* Is the last commit of the file to be made by closing it? */
 bool cow_file_commits_by_closing(cow_file *file);
-/* Commit (FINISH) by closing: NATIVE is the last handle of the application. *CLOSED: it is closed, and with it all but the state itself,
- * also where -1 is returned; false: -1, before that. TOLD: it
- * has been told once; close. Where nothing is to be committed, that HDF5 cannot close the file is no error: what it has written then is
- * dropped. In the callback that closes NATIVE's id. */
+/* Commit (FINISH) by closing, in the callback that closes the id of NATIVE, the last handle of the application. *CLOSED: it is closed, and
+ * with it all but the state itself, also where -1 is returned; false: -1 comes from before that. TOLD: that has been told once, so only
+ * close. Where nothing is to be committed, that HDF5 cannot close the file is no error: what it has written then is dropped. */
 int cow_file_commit_by_closing(cow_file *file, void *native, bool told, bool *closed);
 /* Called after each commit; NULL: nothing. */
 extern void (*cow_file_committed)(cow_file *file);
