@@ -2,14 +2,15 @@
  *
  *   claim       nobody else writes the file: locked until the end
  *   look        it has a history, which can be carried over whole, and there is room for a second one
- *   make        all of it into a new file beside: the engine of `recover FILE OUT` (recover.h)
- *   compare     the new file verified; newest state and every version hashed in both
+ *   make        all of it into a new file beside: the engine of `recover FILE OUT` (recover.h); and the times of the objects
+ *   compare     the new file verified; newest state and every version hashed in both, and the shapes of chunks compared
  *   place       owner, permissions, attributes; onto the disk; renamed over the old one
  *
  * What fails before the last step leaves the file as it was. */
 #include "compact.h"
 
 #include "common.h"
+#include "compact_tree.h"
 #include "hash.h"
 #include "output.h"
 #include "plugin.h"
@@ -272,7 +273,8 @@ static int make_and_compare(const char *name, cli_output *output, const struct s
     /* by this name, which no other file has, the next run finds what a killed one left */
     snprintf(temporary, sizeof temporary, ".h5cow-compact-%llx.tmp", (unsigned long long)about->st_ino);
     if (status == 0 && (status = cli_output_make_as(output, name, temporary)) == 0 &&
-        (status = cli_salvage_whole(name, &output->new)) == 0)
+        (status = cli_salvage_whole(name, &output->new)) == 0 &&
+        (status = cli_compact_tree(name, rows, count, &output->new)) == 0)
         status = compare(name, rows, count, output->new.path);
     cli_versions_free(rows, count);
     return status;

@@ -239,7 +239,7 @@ static bool same_kind(hid_t type, hid_t space, hid_t dcpl, hid_t to)
     hsize_t most[H5S_MAX_RANK], own_most[H5S_MAX_RANK], now[H5S_MAX_RANK], own_now[H5S_MAX_RANK];
     int rank = H5Sget_simple_extent_dims(space, now, most);
     bool same = own >= 0 && own_space >= 0 && own_dcpl >= 0 && H5Tequal(type, own) > 0 && same_named(type, own) &&
-                H5Pequal(dcpl, own_dcpl) > 0 &&
+                H5Pequal(dcpl, own_dcpl) > 0 && cow_tree_same_layout((const hid_t[2]){dcpl, own_dcpl}) &&
                 H5Sget_simple_extent_type(space) == H5Sget_simple_extent_type(own_space) &&
                 H5Sget_simple_extent_dims(own_space, own_now, own_most) == rank && rank >= 0;
 
@@ -648,6 +648,20 @@ static int put_in_order(salvage *s, const char *path, const link_list *l, hid_t 
     return status;
 }
 
+/* In a version all names are marked as ASCII (docs/data-model.md): the marks that the head has are those of the new one's. */
+static void take_marks(const salvage *s, const char *path, link_list *l)
+{
+    hid_t group = H5Gopen2(s->file.id, path, H5P_DEFAULT);
+    H5L_info2_t info;
+
+    for (size_t i = 0; group >= 0 && i < l->count; i++)
+        if (H5Lexists(group, l->link[i].name, H5P_DEFAULT) > 0 &&
+            H5Lget_info2(group, l->link[i].name, &info, H5P_DEFAULT) >= 0)
+            l->link[i].info.cset = info.cset;
+    cow_close(group);
+    H5Eclear2(H5E_DEFAULT);
+}
+
 static int put_group(salvage *s, const char *path, bool kept)
 {
     bool head = false;
@@ -671,6 +685,8 @@ static int put_group(salvage *s, const char *path, bool kept)
                 links.count--;
                 break;
             }
+    if (s->whole && !head)
+        take_marks(s, path, &links);
     if (s->temporary != NULL && drop_others(s, path, &links) < 0)
         status = -1;
     for (size_t i = 0; status == 0 && i < links.count; i++) {

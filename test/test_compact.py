@@ -92,6 +92,61 @@ def test_every_version_stays_as_it_is(tmp_path, steps):
     compacted(tmp_path / "a.h5")
 
 
+LATER = """
+import time
+now = int(time.time())
+while int(time.time()) == now: time.sleep(0.01)
+"""
+TIMES = """
+import ctypes, json, sys
+import h5py
+def times(o):
+    i = h5py.h5o.get_info(o.id)
+    return i.atime, i.mtime, i.ctime, i.btime
+def marks(group):
+    return {n: group.id.links.get_info(n.encode()).cset for n in group}
+def look(name):
+    with h5py.File(name) as f:
+        found = {"": times(f)}
+        f.visititems(lambda n, o: found.update({n: times(o)}))
+        own = {n: t for n, t in found.items() if not n.startswith('_versioned_data')}
+        return own, marks(f), marks(f["g"])
+print(json.dumps([look(name) for name in sys.argv[1:]]))
+"""
+
+
+@pytest.mark.parametrize("user_block", [0, 512])
+def test_times_and_marks_of_names_stay(tmp_path, user_block):
+    """The steps are seconds apart, and so is compacting: times are seconds."""
+    path = tmp_path / "a.h5"
+    steps = [
+        "f.create_dataset('d', data=range(3), track_times=True); f['g/\u00f6'] = f['n'] = np.dtype('i4')\n"
+        "f.create_dataset('e', (3000,), 'i8', chunks=(100,), track_times=True)[:] = 1; f['\u00e9'] = 1; f['s'] = Soft('/\u00e9')\n"
+        "f.create_dataset('no', (3000,), 'i8', chunks=(100,), track_times=False)[:] = 1",
+        LATER + "f['e'][0] = 7",
+        LATER + "f['g'].attrs['x'] = 1; f['g/\u00fc'] = Soft('/d')",
+        LATER + "f['e'].resize((2000,)) if f['e'].maxshape[0] is None else None; f['d'][0] = 5",
+        LATER + "pass",
+    ]
+    make(path, steps, **({"userblock_size": user_block} if user_block else {}))
+    names = [*(f"{path}@{n}" for n in range(1, len(steps) + 1)), path]
+
+    def look(*which, **more):
+        done = subprocess.run([sys.executable, "-c", TIMES, *which], capture_output=True, text=True, **more)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def all_of_it():
+        return json.loads(h5cow("run", "--", sys.executable, "-c", TIMES, *names)), look(path, env=ENV)
+
+    before = all_of_it()
+    assert len({t["e"][1] for t, *_ in before[0]}) > 1 and before[1][0][1]["\u00e9"] == 1
+    compacted(path)
+    assert all_of_it() == before
+    make(path, [LATER + "f['d'][1] = 6"])  # and it can be written on
+    compacted(path)
+
+
 @pytest.mark.parametrize("number", range(8))
 def test_whatever_is_forgotten_all_others_stay(tmp_path, number):
     rnd = random.Random(seed() + number)

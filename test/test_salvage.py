@@ -20,6 +20,18 @@ from h5py import h5d, h5l, h5o, h5p, h5s, h5t
 library = ctypes.CDLL(next(l.split()[-1] for l in open('/proc/self/maps') if 'libhdf5' in l and '_hl' not in l))
 library.H5Oget_comment.argtypes = [ctypes.c_int64, ctypes.c_char_p, ctypes.c_size_t]
 library.H5Oget_comment.restype = ctypes.c_ssize_t
+library.H5Pset_chunk_opts.argtypes = [ctypes.c_int64, ctypes.c_uint]
+library.H5Pget_chunk_opts.argtypes = [ctypes.c_int64, ctypes.c_void_p]
+
+def chunked(name, shape, chunks, options=0, most=None, **filters):
+    # options: 2 is that chunks which the extent cuts are not filtered
+    p = h5p.create(h5p.DATASET_CREATE)
+    p.set_chunk(chunks)
+    if 'gzip' in filters:
+        p.set_deflate(filters['gzip'])
+    assert library.H5Pset_chunk_opts(p.id, options) >= 0
+    made = h5d.create(f.id, name.encode(), h5t.NATIVE_INT32, h5s.create_simple(shape, most or (h5s.UNLIMITED,) * len(shape)), p)
+    h5py.Dataset(made)[...] = np.arange(np.prod(shape)).reshape(shape)
 Soft, External, Group, Text = h5py.SoftLink, h5py.ExternalLink, h5py.Group, h5py.string_dtype()
 """
 MAKE = """
@@ -33,6 +45,10 @@ SHOW = """
 def comment(o):
     text = ctypes.create_string_buffer(100)
     return library.H5Oget_comment(o.id, text, 100) and text.value.decode()
+
+def chunk_options(p):
+    options = ctypes.c_uint()
+    return library.H5Pget_chunk_opts(p.id, ctypes.byref(options)) >= 0 and options.value
 
 def properties(p):
     found = [p.get_attr_creation_order(), p.get_attr_phase_change()]
@@ -87,7 +103,8 @@ def show(file):
             assert not path or count <= rc, (path, count, rc)
             entry['count'] = count
         if isinstance(thing, h5py.Dataset):
-            entry['layout'] = [p.get_layout(), thing.chunks, thing.compression, p.get_fill_time(), p.get_alloc_time()]
+            entry['layout'] = [p.get_layout(), thing.chunks, thing.compression, p.get_fill_time(), p.get_alloc_time(),
+                               p.get_layout() == h5d.CHUNKED and chunk_options(p), str(p.get_nfilters())]
             entry['shape'] = thing.shape, thing.maxshape
             entry['type'] = kind(o.get_type())
             entry['values'] = plain(thing[()]), plain(thing.fillvalue)
@@ -286,6 +303,15 @@ OTHERS = {
         "g = f['g']; del g['c']; g['c'] = Soft('b'); g['d'] = 3",
         "f['g'].move('h', 'i')",
         "g = f['g']; g.move('i', 'h'); g.move('a', 'z'); g['a'] = 4; g['h/y'] = g['z']",
+    ],
+    "chunks, then others of another last dimension": [
+        "chunked('a', (40,), (8,)); chunked('b', (12, 11), (4, 4)); chunked('c', (40,), (1,))",
+        "del f['a'], f['b'], f['c']; chunked('a', (40,), (3,)); chunked('b', (12, 11), (4, 3)); chunked('c', (40,), (40,))",
+        "f['a'][0] = 7; f['b'][0] = 7; f['c'][0] = 7",
+    ],
+    "chunks whose edges are filtered, then not": [
+        "chunked('a', (10, 11), (4, 4), 2, gzip=4); chunked('b', (10, 11), (4, 4), gzip=4)",
+        "del f['a'], f['b']; chunked('a', (10, 11), (4, 4), gzip=4); chunked('b', (10, 11), (4, 4), 2, gzip=4)",
     ],
     "an order that was not recorded": [
         "g = f.create_group('g'); g['b'] = 1; g['b2/x'] = 1",

@@ -356,7 +356,7 @@ static bool same_fill(const comparison *c, const hid_t list[2], hid_t type)
     return same;
 }
 
-static bool same_layout(const hid_t list[2])
+bool cow_tree_same_layout(const hid_t list[2])
 {
     H5D_layout_t layout = H5Pget_layout(list[0]);
     hsize_t chunk[2][H5S_MAX_RANK], size[2];
@@ -450,7 +450,7 @@ static int same_dataset(const comparison *c, const hid_t dataset[2], const char 
         what = "the type of";
     else if (!same_shape(space, list[0]))
         what = "the shape of";
-    else if (list[0] < 0 || list[1] < 0 || !same_object_list(list) || !same_layout(list))
+    else if (list[0] < 0 || list[1] < 0 || !same_object_list(list) || !cow_tree_same_layout(list))
         what = "the layout of";
     else if (!same_filters(list))
         what = "the filters of";
