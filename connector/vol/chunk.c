@@ -79,8 +79,10 @@ static int storage_size(cow_array *array, const H5VL_native_dataset_get_chunk_st
 
     if (cow_array_chunk_count(array, &stored) < 0)
         return -1;
-    if (stored == 0 && !array->early)
-        return 0; /* native HDF5 leaves the answer alone then */
+    if (stored == 0 && !array->early) { /* native HDF5 leaves the answer alone then, or fails where there were chunks once */
+        *args->size = 0;
+        return 0;
+    }
     if (look(array, args->offset, false, &info) < 0)
         return -1;
     if (info.slot == COW_HOLE && !array->early)
