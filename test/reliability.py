@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Runs everything that shows what a crash, a fault or damage does, longer than ./dev test, and writes
-docs/reliability.md from what the programs tell: ./dev reliability calls this. May take an hour or two.
+docs/reliability.md from what the programs tell: ./dev reliability calls this. Takes some hours on two cores.
 
 usage: reliability.py [--only ITEM]... [--part PROGRAM]... [--minutes N] [--dry-run] [--builds]
 
