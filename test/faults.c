@@ -1,5 +1,5 @@
-/* Faults, one at a time: faults [--all] [--points N] [--jobs N] [--only PROGRAM] [--class CLASS] [--nth N [--ever]]
- *                               [--quota PAGES] [--trace N] [--command H5COW] [--verbose]
+/* Faults, one at a time: faults [--all [--minutes N]] [--points N] [--jobs N] [--only PROGRAM] [--class CLASS]
+ *                               [--nth N [--ever]] [--quota PAGES] [--trace N] [--command H5COW] [--verbose]
  *
  * The scenario programs (scenarios.h), which use HDF5 through the connector, are run again and again. Each time another
  * system call of the journal fails, or another allocation of the connector, or a thread cannot be started: that one alone,
@@ -14,7 +14,7 @@
  *   - faults that can be got over (EINTR, short transfers, a file system without fallocate, no threads) nobody notices
  *   - on a full disk a commit that succeeded is also applied: HDF5 without the connector can read the file.
  * And files are read with the same faults: what is read is right, or there is an error. Each run is a process of its own,
- * so that a crash is one failure. --all takes every point instead of a sample.
+ * so that a crash is one failure. --all takes every point instead of a sample; with --minutes in random order, until so many have gone by.
  */
 #include "die.h"
 #include "faults_calls.h"
@@ -59,8 +59,8 @@
 #define SHOWN        60 /* kinds of failures that are shown */
 
 static const char usage[] =
-    "usage: faults [--all] [--points N] [--jobs N] [--only PROGRAM] [--class CLASS] [--nth N [--ever]]\n"
-    "              [--quota PAGES] [--trace N] [--command H5COW] [--verbose]\n";
+    "usage: faults [--all [--minutes N]] [--points N] [--jobs N] [--only PROGRAM] [--class CLASS]\n"
+    "              [--nth N [--ever]] [--quota PAGES] [--trace N] [--command H5COW] [--verbose]\n";
 
 /* ---- what is in a file ---- */
 
@@ -910,6 +910,7 @@ static point *points;
 static size_t point_count;
 static bool verbose;
 static const char *command; /* h5cow, or NULL */
+static long minutes, started; /* 0: until all is done; in seconds of the monotonic clock */
 
 /* The state of the file, seen by a process that has nothing open. */
 static void look_elsewhere(const char *path, finding *found)
@@ -1014,6 +1015,14 @@ static void note_failure(slot *s, const point *pt, const char *why)
         f->count++;
 }
 
+static long seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (long)now.tv_sec;
+}
+
 static void work(unsigned job, unsigned jobs)
 {
     slot *s = &slots[job];
@@ -1021,7 +1030,7 @@ static void work(unsigned job, unsigned jobs)
 
     snprintf(path, sizeof path, "%s/faulty-%u.h5", folder, job);
     snprintf(log, sizeof log, "%s/log-%u", folder, job);
-    for (size_t i = job; i < point_count; i += jobs) {
+    for (size_t i = job; i < point_count && (minutes == 0 || seconds() - started < 60 * minutes); i += jobs) {
         const point *pt = &points[i];
         int status = run_point(pt, path, &s->found, traces > 0 ? NULL : log);
         const char *why = judge(pt->program, pt->quota >= 0 ? &nothing_fails : &classes[pt->class], &s->found, status,
@@ -1148,7 +1157,7 @@ static const char *thousands(unsigned n, char text[20])
 static void report(const slot *sum, unsigned failed)
 {
     unsigned calls = 0, memory = 0;
-    char n[8][20];
+    char n[9][20];
     FILE *out;
 
     for (size_t c = 0; c < CLASSES; c++)
@@ -1158,7 +1167,7 @@ static void report(const slot *sum, unsigned failed)
             calls += sum->by_class[c];
     thousands(calls, n[0]), thousands(memory, n[1]), thousands(sum->by_class[CLASSES], n[2]);
     thousands(sum->by_class[CLASSES + 1], n[3]), thousands(sum->reported, n[4]), thousands(sum->unseen, n[5]);
-    thousands(sum->verified, n[6]), thousands(failed, n[7]);
+    thousands(sum->verified, n[6]), thousands(failed, n[7]), thousands((unsigned)point_count, n[8]);
     printf(
         "%u programs, %u runs: %s failing system calls, %s failing allocations and threads, %s full disks, %s limits "
         "of the size; %s reported, %s went on, %s verified, %u files kept open by HDF5; %s failed\n",
@@ -1169,10 +1178,11 @@ static void report(const slot *sum, unsigned failed)
         out,
         "{\"item\": 4, \"what\": \"%u programs run again and again, each time another system call of the journal (%s "
         "runs) or allocation or thread of the connector (%s runs) fails, once or for ever after; or the disk is full "
-        "(%s runs), or the file may not get longer (%s runs)\", \"result\": \"%s runs got an error, %s went on "
+        "(%s runs), or the file may not get longer (%s runs)%s%s\", \"result\": \"%s runs got an error, %s went on "
         "without one; %s files checked by h5cow verify; crashes, hangs, leaks, silent failures and wrong files: %s\", "
-        "\"command\": \"test/faults --all\"}\n",
-        program_count, n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7]);
+        "\"command\": \"test/faults --all%s%.0ld\"}\n",
+        program_count, n[0], n[1], n[2], n[3], minutes > 0 ? "; at random, of all such places: " : "",
+        minutes > 0 ? n[8] : "", n[4], n[5], n[6], n[7], minutes > 0 ? " --minutes " : "", minutes);
     fclose(out);
 }
 
@@ -1209,6 +1219,7 @@ int main(int argc, char **argv)
     long limit = 6000, jobs = sysconf(_SC_NPROCESSORS_ONLN), nth = 0, quota = -1;
     bool all = false, ever = false;
     unsigned trace = 0, failed = 0, kinds_shown = 0;
+    uint64_t random = test_random(0);
     static slot sum;
 
     for (int i = 1; i < argc; i++) {
@@ -1220,6 +1231,8 @@ int main(int argc, char **argv)
             verbose = true;
         else if (strcmp(argv[i], "--points") == 0)
             limit = number(argv[++i]);
+        else if (strcmp(argv[i], "--minutes") == 0)
+            minutes = number(argv[++i]);
         else if (strcmp(argv[i], "--jobs") == 0)
             jobs = number(argv[++i]);
         else if (strcmp(argv[i], "--nth") == 0)
@@ -1240,6 +1253,7 @@ int main(int argc, char **argv)
         }
     }
     jobs = jobs < 1 ? 1 : jobs > JOBS_MAX ? JOBS_MAX : jobs;
+    started = seconds();
     if (tmp == NULL)
         tmp = memory_folder();
     snprintf(folder, sizeof folder, "%s/h5cow-faults-XXXXXX", tmp);
@@ -1291,6 +1305,13 @@ int main(int argc, char **argv)
         for (size_t i = (size_t)test_random(0) % stride; i < point_count; i += stride)
             points[kept++] = points[i];
         point_count = kept;
+    }
+    for (size_t i = minutes > 0 ? point_count : 0; i > 1; i--) {
+        const size_t k = (size_t)splitmix64(&random) % i;
+        const point last = points[i - 1];
+
+        points[i - 1] = points[k];
+        points[k] = last;
     }
     traces = trace;
     for (unsigned j = 0; j < (unsigned)jobs; j++)
