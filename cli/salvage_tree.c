@@ -619,6 +619,29 @@ static int put_last(hid_t group, const char *name, hid_t lcpl)
                : 0;
 }
 
+/* Links of the new file's group that stayed, as the head marks their names; in earlier versions they may have been another's. */
+static int put_marks(salvage *s, const char *path, const link_list *l, hid_t lcpl)
+{
+    hid_t group = H5Gopen2(s->copy.to, path, H5P_DEFAULT);
+    H5L_info2_t info;
+    int status = group < 0 ? -1 : 0;
+
+    for (size_t i = 0; status == 0 && i < l->count; i++) {
+        const struct listed_link *link = &l->link[i];
+        step(s, i, path);
+        if (H5Lexists(group, link->name, H5P_DEFAULT) <= 0) /* lost, and told */
+            continue;
+        if (H5Lget_info2(group, link->name, &info, H5P_DEFAULT) < 0)
+            status = -1;
+        else if (info.cset != link->info.cset) {
+            H5Pset_char_encoding(lcpl, link->info.cset);
+            status = put_last(group, link->name, lcpl);
+        }
+    }
+    cow_close(group);
+    return status;
+}
+
 /* Links that stayed stand before those that came, in a group that counts them in the order of their creation. */
 static int put_in_order(salvage *s, const char *path, const link_list *l, hid_t lcpl)
 {
@@ -698,6 +721,8 @@ static int put_group(salvage *s, const char *path, bool kept)
                                              : put_valued(s, group, links.link[i].name, info, child, head, lcpl);
         free(child);
     }
+    if (status == 0 && s->temporary != NULL && s->whole && s->newest && kept)
+        status = put_marks(s, path, &links, lcpl);
     if (status == 0 && s->temporary != NULL && kept)
         status = put_in_order(s, path, &links, lcpl);
     if (status < 0 && s->copy.why[0] == '\0')

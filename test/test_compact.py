@@ -147,6 +147,23 @@ def test_times_and_marks_of_names_stay(tmp_path, user_block):
     compacted(path)
 
 
+@pytest.mark.parametrize("order", [False, True])
+def test_marks_of_names_in_a_group_that_was_elsewhere_first(tmp_path, order):
+    """In versions names are marked as ASCII, and the group that the head has is made where a version had it."""
+    path = tmp_path / "a.h5"
+    group = f"f.create_group('a', track_order={order})"
+    steps = [
+        f"a = {group}; a['\u00e9'] = 1; a['\u00fc'] = Soft('/x'); a['c'] = 2; f['b'] = a",
+        "del f['a']",
+        "f['x'] = 1",
+    ]
+    make(path, steps)
+    before = natively(path)
+    assert [mark for name, mark in before["/b/"]] == ([1, 1, 0] if order else [0, 1, 1])
+    compacted(path)
+    assert natively(path)["/b/"] == before["/b/"]
+
+
 @pytest.mark.parametrize("number", range(8))
 def test_whatever_is_forgotten_all_others_stay(tmp_path, number):
     rnd = random.Random(seed() + number)
