@@ -33,8 +33,8 @@ typedef struct tree_walk {
     cow_table *index[FILES];
     cli_dataset_row *datasets[FILES];
     size_t dataset_count[FILES];
-    cow_map met;     /* checksum of a pair */
-    cow_map stamped; /* address in the new file */
+    cow_map met;        /* checksum of a pair */
+    cow_map stamped;    /* address in the new file */
     object_pair *group; /* to be gone through */
     size_t groups, group_room;
     object_times *times;
@@ -49,8 +49,8 @@ static int unreadable(const tree_walk *w, int which)
 {
     char text[1024];
 
-    return cli_fail("an object of %s cannot be read: %s: nothing was changed; 'h5cow verify' says what is left",
-                    which == OLD ? w->name : "the new file", cli_reason(text, sizeof text));
+    return cli_fail("an object of %s'%s' cannot be read: %s: nothing was changed; 'h5cow verify' says what is left",
+                    which == OLD ? "" : "the new file of ", w->name, cli_reason(text, sizeof text));
 }
 
 /* ---- datasets ---- */
@@ -176,14 +176,14 @@ static int walk_from(tree_walk *w, const char *path, bool head)
     while (w->groups > 0) {
         const object_pair pair = w->group[--w->groups];
         const hid_t group = H5Oopen_by_token(w->file[OLD].id, cli_token(pair.address[OLD]));
-        int failing = OLD;
 
         w->status = 0;
         w->head = head && pair.address[OLD] == address[OLD];
         w->other = H5Oopen_by_token(w->file[NEW].id, cli_token(pair.address[NEW]));
-        if (group < 0 || (failing = NEW, w->other < 0) ||
-            (failing = OLD, H5Literate2(group, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, visit_link, w) < 0))
-            w->status = unreadable(w, failing);
+        if (w->other < 0)
+            w->status = unreadable(w, NEW);
+        else if (group < 0 || H5Literate2(group, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, visit_link, w) < 0)
+            w->status = unreadable(w, OLD);
         cow_close(w->other, group);
         if (w->status != 0)
             return CLI_FAILED;

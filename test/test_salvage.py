@@ -23,14 +23,14 @@ library.H5Oget_comment.restype = ctypes.c_ssize_t
 library.H5Pset_chunk_opts.argtypes = [ctypes.c_int64, ctypes.c_uint]
 library.H5Pget_chunk_opts.argtypes = [ctypes.c_int64, ctypes.c_void_p]
 
-def chunked(name, shape, chunks, options=0, most=None, **filters):
+def chunked(name, shape, chunks, options=0, gzip=None):
     # options: 2 is that chunks which the extent cuts are not filtered
     p = h5p.create(h5p.DATASET_CREATE)
     p.set_chunk(chunks)
-    if 'gzip' in filters:
-        p.set_deflate(filters['gzip'])
+    if gzip is not None:
+        p.set_deflate(gzip)
     assert library.H5Pset_chunk_opts(p.id, options) >= 0
-    made = h5d.create(f.id, name.encode(), h5t.NATIVE_INT32, h5s.create_simple(shape, most or (h5s.UNLIMITED,) * len(shape)), p)
+    made = h5d.create(f.id, name.encode(), h5t.NATIVE_INT32, h5s.create_simple(shape, (h5s.UNLIMITED,) * len(shape)), p)
     h5py.Dataset(made)[...] = np.arange(np.prod(shape)).reshape(shape)
 Soft, External, Group, Text = h5py.SoftLink, h5py.ExternalLink, h5py.Group, h5py.string_dtype()
 """
@@ -104,7 +104,7 @@ def show(file):
             entry['count'] = count
         if isinstance(thing, h5py.Dataset):
             entry['layout'] = [p.get_layout(), thing.chunks, thing.compression, p.get_fill_time(), p.get_alloc_time(),
-                               p.get_layout() == h5d.CHUNKED and chunk_options(p), str(p.get_nfilters())]
+                               p.get_layout() == h5d.CHUNKED and chunk_options(p), p.get_nfilters()]
             entry['shape'] = thing.shape, thing.maxshape
             entry['type'] = kind(o.get_type())
             entry['values'] = plain(thing[()]), plain(thing.fillvalue)

@@ -3,43 +3,40 @@
 
 #include "base/bytes.h"
 #include "journal/fence.h"
+#include "native/header.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
+
+static int read_file(void *context, uint64_t address, void *bytes, size_t size)
+{
+    const int *file = context;
+
+    return pread(*file, bytes, size, (off_t)address) == (ssize_t)size ? 0 : -1;
+}
 
 int cow_set_times(int file, off_t at, const H5O_info2_t *time)
 {
-    uint8_t prefix[26 + 8], *header;
+    const cow_source source = {.context = &file, .end = UINT64_MAX, .read = read_file};
     const uint32_t stamp[4] = {(uint32_t)time->atime, (uint32_t)time->mtime, (uint32_t)time->ctime,
                                (uint32_t)time->btime};
-    size_t before, width, size = 0;
-    int status = -1;
+    uint8_t *bytes;
+    cow_header header;
+    size_t sum;
+    int status = cow_header_begin(&source, (uint64_t)at, &header);
 
-    if (pread(file, prefix, sizeof prefix, at) != (ssize_t)sizeof prefix)
+    if (status <= 0 || !(header.start[5] & COW_HEADER_TIMES))
+        return status < 0 ? -1 : 0;
+    if ((bytes = malloc(header.first)) == NULL)
         return -1;
-    if (memcmp(prefix, "OHDR", 4) != 0 || prefix[4] != 2 || !(prefix[5] & 0x20))
-        return 0;
-    before = 6 + 16 + (prefix[5] & 0x10 ? 4 : 0);
-    width = (size_t)1 << (prefix[5] & 3);
-    for (size_t i = 0; i < width; i++)
-        size |= (size_t)prefix[before + i] << (8 * i);
-    if (size > (size_t)1 << 30)
-        return 0;
-    size += before + width;
-    if ((header = malloc(size + 4)) == NULL)
-        return -1;
-    if (pread(file, header, size + 4, at) != (ssize_t)(size + 4))
-        goto done;
-    status = 0;
-    if (cow_metadata_checksum(header, size) != cow_get32(header + size))
-        goto done;
-    for (int i = 0; i < 4; i++)
-        cow_put32(header + 6 + 4 * i, stamp[i]);
-    cow_put32(header + size, cow_metadata_checksum(header, size));
-    if (pwrite(file, header, size + 4, at) != (ssize_t)(size + 4))
-        status = -1;
-done:
-    free(header);
-    return status;
+    sum = header.first - 4;
+    status = cow_source_bring(&source, header.address, bytes, header.first);
+    if (status > 0 && cow_source_good(&source, bytes, sum, cow_get32(bytes + sum))) {
+        for (int i = 0; i < 4; i++)
+            cow_put32(bytes + 6 + 4 * i, stamp[i]);
+        cow_put32(bytes + sum, cow_metadata_checksum(bytes, sum));
+        status = pwrite(file, bytes, header.first, at) == (ssize_t)header.first ? 1 : -1;
+    }
+    free(bytes);
+    return status < 0 ? -1 : 0;
 }
