@@ -787,9 +787,10 @@ static int move_chunk(filling *f, const uint64_t chunk[], uint64_t slot, const c
 
     *lost = 0;
     elements = clip(root, chunk, start, count);
+    /* a composed chunk as elements, of which the connector stores what differs: encoded it would be another whole one */
     if (slot != NONE && f->through >= 0)
-        status = f->encoded ? move_encoded(f, start, why, sizeof why)
-                            : move_box(f, f->through, start, count, why, sizeof why);
+        status = f->encoded && !cow_is_composed(slot) ? move_encoded(f, start, why, sizeof why)
+                                                      : move_box(f, f->through, start, count, why, sizeof why);
     else
         snprintf(why, sizeof why, "%s", slot == NONE ? index_why : "what is in its slot is not what was stored there");
     if (status == 1 && slot != NONE)

@@ -147,6 +147,19 @@ def test_times_and_marks_of_names_stay(tmp_path, user_block):
     compacted(path)
 
 
+@pytest.mark.parametrize("filters", ["", ", compression='gzip'", ", compression='lzf', shuffle=True, fletcher32=True"])
+def test_pieces_stay_pieces(tmp_path, filters):
+    """A row of a chunk is changed in each version: none of the new file's needs another whole chunk."""
+    path = tmp_path / "a.h5"
+    make(path, [
+        f"f.create_dataset('d', data=np.random.default_rng(5).random((200, 300)), chunks=(50, 100){filters})",
+        *(f"f['d'][{n}] = {n}" for n in range(1, 9)),
+    ])  # fmt: skip
+    compacted(path)
+    added = [row["added"] for row in h5py.File(path)["_versioned_data/log"]]
+    assert len(added) == 9 and all(0 < n < 20000 for n in added[1:]), added  # three chunks have some 110,000 bytes
+
+
 @pytest.mark.parametrize("order", [False, True])
 def test_marks_of_names_in_a_group_that_was_elsewhere_first(tmp_path, order):
     """In versions names are marked as ASCII, and the group that the head has is made where a version had it."""
