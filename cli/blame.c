@@ -316,6 +316,7 @@ static int compare_elements(blame *b, size_t parent, const cow_root *root[2])
             status = cannot(b, json_object_get_string(json_object_array_get_idx(trouble, 0)));
     }
 done:
+    cli_diff_done(&diff);
     json_object_put(item);
     cow_close(space);
     close_later(b);

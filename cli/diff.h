@@ -25,10 +25,15 @@ typedef struct cli_diff {
     size_t differences, troubles;
     uint64_t compared; /* elements, so far */
     cow_map met;       /* pairs of objects that were compared */
+    cow_map places;    /* pairs of objects that stand at the same path, once */
+    bool walked;       /* both trees were walked for them */
 } cli_diff;
 
 /* Everything at PATH and below. 0, or CLI_FAILED: said on standard error. */
 int cli_diff_tree(cli_diff *diff, const char *path);
+
+/* Gives back what was learned. cli_diff_tree does so itself. */
+void cli_diff_done(cli_diff *diff);
 
 /* ---- for the parts: diff_item.c ---- */
 
@@ -45,7 +50,11 @@ void cli_diff_trouble(cli_diff *diff, json_object *item, const char *what);
  * stored of them, NULL: HDF5 keeps it. */
 void cli_diff_datasets(cli_diff *diff, json_object *item, const hid_t dataset[2], const cow_root *root[2]);
 /* Of two attributes. 1: they differ, 0, -1. */
-int cli_diff_attributes(const cli_diff *diff, const hid_t attribute[2]);
+int cli_diff_attributes(cli_diff *diff, const hid_t attribute[2]);
+
+/* diff_places.c: does one path lead to A, of the state before, and to B, of the one after? Two that no path leads to count as the
+ * same. Tokens as programs see them. */
+bool cli_diff_same_place(cli_diff *diff, const H5O_token_t *a, const H5O_token_t *b);
 
 /* diff_index.c: VISIT each chunk for which two root records of one pool and grid name different slots. ENTRY: of the two leaves, also
  * COW_HOLE or composed chunks. What VISIT answers, if not 0, ends it. -1: cli_reason. */

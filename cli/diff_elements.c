@@ -30,7 +30,7 @@ typedef enum { SIGNED, UNSIGNED, FLOATING, OTHER } number_kind;
 
 /* Two types whose values can be compared, as they are in memory. */
 typedef struct pair {
-    const cli_diff *diff;
+    cli_diff *diff;
     number_kind kind;
     hid_t type[2];          /* in memory; of numbers HDF5's own */
     size_t size, stored[2]; /* of a value in memory; in the file */
@@ -60,7 +60,7 @@ static void pair_close(pair *p)
 }
 
 /* 1; 0: values of these types cannot be compared; -1. */
-static int pair_open(pair *p, const cli_diff *diff, const hid_t type[2])
+static int pair_open(pair *p, cli_diff *diff, const hid_t type[2])
 {
     number_kind kind[2] = {kind_of(type[0]), kind_of(type[1])};
     cow_part *part;
@@ -107,37 +107,6 @@ static void clear_spare(const pair *p, size_t count, void *a, void *b)
     cow_values_clear(p->spare, count, b);
 }
 
-/* A path that leads to the object of TOKEN. free() it; NULL: it has none. */
-static char *path_of(hid_t file, H5O_token_t token)
-{
-    hid_t object = H5Oopen_by_token(file, token);
-    ssize_t length = object < 0 ? -1 : H5Iget_name(object, NULL, 0);
-    char *path = NULL;
-
-    if (length > 0) {
-        path = cli_alloc((size_t)length + 1, 1);
-        H5Iget_name(object, path, (size_t)length + 1);
-    }
-    if (object >= 0)
-        H5Oclose(object);
-    return path;
-}
-
-static bool same_object(const pair *p, H5O_token_t a, H5O_token_t b)
-{
-    char *path[2];
-    bool same;
-
-    if (p->diff->same_file)
-        return cow_tree_address(&a) == cow_tree_address(&b);
-    path[0] = path_of(p->diff->before->through, a);
-    path[1] = path_of(p->diff->after->through, b);
-    same = path[0] == NULL || path[1] == NULL ? path[0] == path[1] : strcmp(path[0], path[1]) == 0;
-    free(path[0]);
-    free(path[1]);
-    return same;
-}
-
 static bool same_reference(const pair *p, hid_t type, void *a, void *b)
 {
     cow_import_reference from, to = {.region = H5I_INVALID_HID};
@@ -152,7 +121,8 @@ static bool same_reference(const pair *p, hid_t type, void *a, void *b)
         else
             same = from.kind == to.kind && (from.attribute == NULL) == (to.attribute == NULL) &&
                    (from.attribute == NULL || strcmp(from.attribute, to.attribute) == 0) &&
-                   cow_tree_same_selection(from.region, to.region) && same_object(p, from.token, to.token);
+                   cow_tree_same_selection(from.region, to.region) &&
+                   cli_diff_same_place(p->diff, &from.token, &to.token);
     }
     cow_import_reference_done(&from);
     cow_import_reference_done(&to);
@@ -222,7 +192,7 @@ static bool differs(pair *p, const unsigned char *a, const unsigned char *b, dif
 
 /* ---- attributes ---- */
 
-int cli_diff_attributes(const cli_diff *diff, const hid_t attribute[2])
+int cli_diff_attributes(cli_diff *diff, const hid_t attribute[2])
 {
     hid_t type[2] = {H5Aget_type(attribute[0]), H5Aget_type(attribute[1])};
     hid_t space[2] = {H5Aget_space(attribute[0]), H5Aget_space(attribute[1])};

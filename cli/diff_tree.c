@@ -434,6 +434,6 @@ int cli_diff_tree(cli_diff *diff, const char *path)
         compare(&w, &next);
     }
     free(w.waiting);
-    cow_map_free(&diff->met);
+    cli_diff_done(diff);
     return 0;
 }
