@@ -42,21 +42,73 @@ static const char *member(json_object *item, const char *key)
     return json_object_get_string(json_object_object_get(item, key));
 }
 
-/* Datasets that the newest version has. *LIST: free(). */
-static size_t subjects(json_object *changes, subject **list)
+/* The row of the version that the newest state is, or was made of; SIZE_MAX: there is none. */
+static size_t newest_row(const cli_report *r)
+{
+    const cli_states *s = &r->states;
+    size_t row =
+        r->newest.name == NULL ? s->version_count : cli_version_row(s->versions, s->version_count, r->newest.name);
+
+    return row < s->version_count ? row : cli_version_before(s->versions, s->version_count);
+}
+
+/* Of each version: is it the newest, or one that the newest comes from? Others were undone. free() it. */
+static bool *line_of_newest(const cli_report *r)
+{
+    bool *line = cli_alloc(r->states.version_count, sizeof *line);
+
+    for (size_t row = newest_row(r); row != SIZE_MAX; row = cli_version_parent(r->states.versions, row))
+        line[row] = true;
+    return line;
+}
+
+/* Does a path of hard links lead to an object of the newest state? */
+static bool is_there(const cli_report *r, const char *path)
+{
+    const cli_graph *g = &r->states.graph;
+    size_t row = newest_row(r), at = r->newest.name == NULL || row == SIZE_MAX ? r->states.head : r->states.root[row];
+
+    for (const char *name = path + 1; at != SIZE_MAX && *name != '\0';) {
+        const cli_object *group = &g->object[at];
+        size_t length = strcspn(name, "/");
+
+        at = SIZE_MAX;
+        for (size_t i = group->first; at == SIZE_MAX && i < group->first + group->links; i++)
+            if (strncmp(g->link[i].name, name, length) == 0 && g->link[i].name[length] == '\0')
+                at = g->link[i].object;
+        name += length + (name[length] == '/');
+    }
+    return at != SIZE_MAX;
+}
+
+/* The last change of ITEM on the way to the newest state: its place in the list of changes; 0: there is none. */
+static size_t last_change(json_object *told, const bool line[])
+{
+    size_t n = json_object_array_length(told);
+
+    while (n > 0 && !line[json_object_get_uint64(json_object_array_get_idx(told, n - 2))])
+        n -= 2;
+    return n;
+}
+
+/* Datasets that the newest state has. *LIST: free(). */
+static size_t subjects(const cli_report *r, json_object *changes, subject **list)
 {
     size_t rows = json_object_array_length(changes), count = 0;
+    bool *line = line_of_newest(r);
 
     *list = cli_alloc(rows, sizeof **list);
     for (size_t i = 0; i < rows; i++) {
         json_object *item = json_object_array_get_idx(changes, i), *told = json_object_object_get(item, "changes");
-        size_t n = json_object_array_length(told);
-        const char *what = json_object_get_string(json_object_array_get_idx(told, n - 1));
-        if (strcmp(member(item, "kind"), "dataset") == 0 && strcmp(what, "removed") != 0)
+        const size_t n = strcmp(member(item, "kind"), "dataset") == 0 ? last_change(told, line) : 0;
+        const char *what = n == 0 ? "removed" : json_object_get_string(json_object_array_get_idx(told, n - 1));
+
+        if (strcmp(what, "removed") != 0 && is_there(r, cli_report_path(item)))
             (*list)[count++] =
                 (subject){cli_report_path(item), (size_t)json_object_get_uint64(json_object_array_get_idx(told, n - 2)),
                           strcmp(what, "changed") == 0};
     }
+    free(line);
     if (count > 0)
         qsort(*list, count, sizeof **list, by_last_change);
     return count;
@@ -259,7 +311,7 @@ json_object *cli_report_pictures(cli_report *report, json_object *changes, uint6
 {
     json_object *list = json_object_new_array(), *item;
     subject *of;
-    size_t count = subjects(changes, &of);
+    size_t count = subjects(report, changes, &of);
 
     for (size_t i = 0; i < count && json_object_array_length(list) < most; i++)
         if ((item = picture(report, &of[i])) != NULL)

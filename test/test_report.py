@@ -233,3 +233,39 @@ def test_what_a_damaged_file_leaves_open_is_no_crash_at_the_end(tmp_path):
     (tmp_path / "a.h5").write_bytes(gzip.decompress(packed.read_bytes()))
     said = h5cow("report", tmp_path / "a.h5", code=1)
     assert "not all of" in said and (tmp_path / "a.h5.html").exists()
+
+
+def test_what_was_undone_has_no_picture(programs, tmp_path):
+    """A version that was made of an older one lacks what came between, and that is no damage."""
+    make = """
+with h5py.File(sys.argv[1], 'a') as f:
+    if 'x' not in f:
+        f['x'] = np.arange(3000)
+        f['g/kept'] = np.arange(3000)
+    elif 'y' not in f:
+        f['y'] = np.arange(3000)
+        f['g/z'] = np.arange(3000)
+        f['again'] = f['g']
+        f['x'][:] = 7
+    else:
+        f['g/kept'][5] = 0
+"""
+    path = tmp_path / "a.h5"
+    for _ in range(2):
+        assert programs.python(make, path).returncode == 0
+    h5cow("undo", path)
+    h5cow("report", path)
+    found = given(tmp_path / "a.h5.html")
+    assert found["trouble"] == []
+    assert {p["path"] for p in found["pictures"]} == {"/x", "/g/kept"}
+    h5cow("redo", path)
+    h5cow("report", "-f", path)
+    found = {p["path"]: p for p in given(tmp_path / "a.h5.html")["pictures"]}
+    assert {"/x", "/y", "/g/kept"} <= set(found) and "before" in found["/x"]
+    for revision in ("#1", "#2", "#1"):
+        h5cow("restore", f"{path}@{revision}")
+    assert programs.python(make.replace("'y' not in f", "False"), path).returncode == 0  # after that, another change
+    h5cow("report", "-f", path)
+    found = given(tmp_path / "a.h5.html")
+    assert found["trouble"] == [] and {p["path"] for p in found["pictures"]} == {"/x", "/g/kept"}
+    assert {p["path"]: p["changed"] for p in found["pictures"]}["/g/kept"] == len(found["versions"]) - 1
