@@ -11,6 +11,7 @@
 #include "h5cow.h"
 #include "journal/journal.h"
 #include "native/native.h"
+#include "output.h"
 #include "plugin.h"
 #include "values.h"
 
@@ -27,7 +28,7 @@ const char cli_cp_help[] =
     "Copies the object PATH and what is below it, as it was in version REV of FILE or is in its newest state, into FILE2:\n"
     "under PATH2, or under PATH. FILE2 gets one version that has it; if anything fails it stays as it was. In one file\n"
     "no data is stored again, so this gives back an object of yesterday at no cost. A FILE2 that is not there is made,\n"
-    "with a history; groups that are missing on the way to PATH2 are made.\n\n"
+    "with a history, and who may use it is as for FILE; groups that are missing on the way to PATH2 are made.\n\n"
     "  -f, --force           replace what is at PATH2; the versions before keep it\n"
     "  -m, --message=TEXT    recorded in the new version\n"
     "  -o, --option=KEY=VALUE\n"
@@ -43,7 +44,8 @@ typedef struct copying {
     bool force, dry;
     char *options;
     hid_t from, to;
-    char *replaced; /* what was at PATH2, or NULL */
+    cli_output output; /* FILE2, when it is made here */
+    char *replaced;    /* what was at PATH2, or NULL */
 } copying;
 
 /* ---- words ---- */
@@ -159,6 +161,17 @@ static bool same_file(const struct stat *a, const char *name)
     return stat(name, &b) == 0 && a->st_dev == b.st_dev && a->st_ino == b.st_ino;
 }
 
+/* A new FILE2: nobody but its owner may read it until it has its name, and the permissions of FILE. */
+static int make_file(copying *c, bool replaces)
+{
+    int status = replaces ? cli_output_claim(&c->output, c->to_file, true) : cli_output_absent(c->to_file);
+
+    if (status == 0 && (status = cli_output_make(&c->output, c->to_file)) == 0 &&
+        (c->to = cli_plugin_make(c->output.new.path, c->to_file, c->options)) < 0)
+        status = CLI_FAILED;
+    return status;
+}
+
 /* FILE2 first: what is open to be read cannot be opened to be written. */
 static int open_files(copying *c)
 {
@@ -167,17 +180,15 @@ static int open_files(copying *c)
     bool is = stat(c->to_file, &there) == 0, abandoned = false;
 
     if (is && there.st_size > 0 && cow_journal_unfinished(c->to_file, &abandoned) && abandoned)
-        is = false; /* what an earlier one has left that was killed: it counts as missing */
+        is = false; /* what a program has left that was killed: it counts as missing */
     else if (!is && is_there(c->to_file))
         return cli_fail("'%s' is a version, or would look like one, and versions do not change: name the file",
                         c->to_file);
     if (is && cli_must_be_hdf5(c->to_file, why, sizeof why) != 0)
         return cli_fail("%s", why);
-    if (!c->dry)
-        c->to = cli_plugin_write(c->to_file, c->options, !is);
-    else if (is)
-        c->to = cli_plugin_open(c->to_file, NULL);
-    if (c->to < 0 && (is || !c->dry))
+    if (is && (c->to = c->dry ? cli_plugin_open(c->to_file, NULL) : cli_plugin_write(c->to_file, c->options)) < 0)
+        return CLI_FAILED;
+    if (!is && !c->dry && make_file(c, abandoned) != 0)
         return CLI_FAILED;
     if (is && c->revision == NULL && same_file(&there, c->file)) /* one state of it, which is written */
         c->from = c->to;
@@ -282,6 +293,10 @@ static int copy_and_commit(copying *c)
         free(what);
         return cli_fail("'%s' cannot be written: %s", c->to_file, cli_reason(text, sizeof text));
     }
+    if (c->output.new.file >= 0 && cli_output_place(&c->output, c->file) != 0) {
+        free(what);
+        return CLI_FAILED;
+    }
     printf("%s: %s, %s%s%s%s%s", c->to_file, c->to_path, what, c->revision == NULL ? "" : " of version ",
            c->revision == NULL ? "" : c->revision, c->replaced == NULL ? "" : ", in place of ",
            c->replaced == NULL ? "" : c->replaced);
@@ -315,6 +330,7 @@ static int run(copying *c, const char *from, const char *to)
     if (c->to >= 0 && !c->dry && h5cow_has_history(c->to) > 0)
         h5cow_abort(c->to); /* a file that was made is gone */
     cow_close(c->from != c->to ? c->from : H5I_INVALID_HID, c->to);
+    cli_output_drop(&c->output);
     return status;
 }
 
@@ -337,7 +353,7 @@ int cli_cp(int argc, char **argv)
                                             {"wait", required_argument, NULL, 'w'},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
-    copying c = {.from = H5I_INVALID_HID, .to = H5I_INVALID_HID, .options = cli_strdup("")};
+    copying c = {.from = H5I_INVALID_HID, .to = H5I_INVALID_HID, .output = CLI_OUTPUT_NONE, .options = cli_strdup("")};
     cow_options *checked = NULL;
     unsigned wait;
     int status = 0;

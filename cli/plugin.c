@@ -143,8 +143,8 @@ char *cli_plugin_connector(const char *options)
     return *options == '\0' ? cli_strdup("h5cow") : cli_format("h5cow %s", options);
 }
 
-/* FLAGS as of H5Fopen; H5F_ACC_EXCL: a new file. */
-static hid_t open_file(const char *name, const char *revision, const char *options, unsigned flags)
+/* FLAGS as of H5Fopen; H5F_ACC_TRUNC: of H5Fcreate. SHOWN: the name for people. */
+static hid_t open_file(const char *name, const char *shown, const char *revision, const char *options, unsigned flags)
 {
     void *info = NULL;
     hid_t connector = cli_plugin_load(options, &info), fapl = H5I_INVALID_HID, file = H5I_INVALID_HID;
@@ -154,9 +154,9 @@ static hid_t open_file(const char *name, const char *revision, const char *optio
     if (connector >= 0 &&
         ((fapl = H5Pcreate(H5P_FILE_ACCESS)) < 0 || H5Pset_fapl_sec2(fapl) < 0 ||
          H5Pset_vol(fapl, connector, info) < 0 ||
-         (file = flags == H5F_ACC_EXCL ? H5Fcreate(name, flags, H5P_DEFAULT, fapl) : H5Fopen(name, flags, fapl)) < 0))
+         (file = flags == H5F_ACC_TRUNC ? H5Fcreate(name, flags, H5P_DEFAULT, fapl) : H5Fopen(name, flags, fapl)) < 0))
         cli_fail("%s%s%s'%s' cannot be %s: %s", revision == NULL ? "" : "version '", revision == NULL ? "" : revision,
-                 revision == NULL ? "" : "' of ", name, flags == H5F_ACC_EXCL ? "made" : "opened",
+                 revision == NULL ? "" : "' of ", shown, flags == H5F_ACC_TRUNC ? "made" : "opened",
                  waits ? cli_wait_reason(text, sizeof text) : cli_reason(text, sizeof text));
     if (fapl >= 0)
         H5Pclose(fapl);
@@ -171,7 +171,7 @@ hid_t cli_plugin_open(const char *name, const char *revision)
 
     if (revision != NULL)
         cli_plugin_option(&options, "at", 2, revision);
-    file = open_file(name, revision, options, H5F_ACC_RDONLY);
+    file = open_file(name, name, revision, options, H5F_ACC_RDONLY);
     free(options);
     return file;
 }
@@ -211,15 +211,20 @@ const char *cli_wait_reason(char *text, size_t size)
 hid_t cli_plugin_change(const char *name, unsigned seconds)
 {
     char *options = cli_format("lock_timeout=%u", seconds);
-    hid_t file = cli_plugin_write(name, options, false);
+    hid_t file = cli_plugin_write(name, options);
 
     free(options);
     return file;
 }
 
-hid_t cli_plugin_write(const char *name, const char *options, bool new)
+hid_t cli_plugin_write(const char *name, const char *options)
 {
-    return open_file(name, NULL, options, new ? H5F_ACC_EXCL : H5F_ACC_RDWR);
+    return open_file(name, name, NULL, options, H5F_ACC_RDWR);
+}
+
+hid_t cli_plugin_make(const char *path, const char *shown, const char *options)
+{
+    return open_file(path, shown, NULL, options, H5F_ACC_TRUNC);
 }
 
 int cli_plugin_failed_after(hid_t file, const char *done)

@@ -28,8 +28,10 @@ void cli_plugin_unload(hid_t connector, void *info);
 
 /* The file NAME as programs see it: read-only, at REVISION, or NULL: its newest state. Negative: said on standard error. */
 hid_t cli_plugin_open(const char *name, const char *revision);
-/* The same to be written, with OPTIONS; NEW: it must not exist, and is made. */
-hid_t cli_plugin_write(const char *name, const char *options, bool new);
+/* The same to be written, with OPTIONS. */
+hid_t cli_plugin_write(const char *name, const char *options);
+/* The empty file at PATH becomes one with a history. SHOWN: what people are told as its name. */
+hid_t cli_plugin_make(const char *path, const char *shown, const char *options);
 
 /* The file NAME, to be changed by a verb that has the option --wait: SECONDS. Negative: said on standard error. */
 hid_t cli_plugin_change(const char *name, unsigned seconds);
