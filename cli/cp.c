@@ -179,7 +179,7 @@ static int open_files(copying *c)
     char why[1200];
     bool is = stat(c->to_file, &there) == 0, abandoned = false;
 
-    if (is && there.st_size > 0 && cow_journal_unfinished(c->to_file, &abandoned) && abandoned)
+    if (is && cow_journal_unfinished(c->to_file, &abandoned) && abandoned)
         is = false; /* what a program has left that was killed: it counts as missing */
     else if (!is && is_there(c->to_file))
         return cli_fail("'%s' is a version, or would look like one, and versions do not change: name the file",

@@ -130,7 +130,7 @@ int cow_journal_inspect(const char *name, cow_journal_report *report)
     report->journal = cow_anchor_find(&look.disk, report->size, &look.anchor);
     if (!report->journal && cow_anchor_search(&look.disk, report->size, &look.anchor))
         report->journal = report->hidden = true;
-    report->unfinished = cow_journal_unfinished(name, &abandoned) && about.st_size > 0;
+    report->unfinished = cow_journal_unfinished(name, &abandoned);
     status = 0;
     if (!report->journal)
         goto done;

@@ -321,7 +321,8 @@ static int load(cow_journal *journal, cow_journal_mode mode, struct stat *about)
     if (status > 0)
         return cow_journal_has_state(&journal->disk, &journal->anchor) ? open_with_journal(journal, mode.writable)
                                                                        : cow_journal_nothing_yet(journal);
-    if (about->st_size == 0 || find_mark(&journal->disk, (uint64_t)about->st_size))
+    /* HDF5 says what it thinks of an empty file, unless a program is just creating it */
+    if (about->st_size == 0 ? cow_lock_is_writing(&journal->lock) : find_mark(&journal->disk, (uint64_t)about->st_size))
         return cow_journal_nothing_yet(journal);
     open_plain(journal, (uint64_t)about->st_size);
     return 0;
@@ -461,7 +462,7 @@ bool cow_journal_alone(const cow_journal *journal)
     return alone;
 }
 
-bool cow_journal_unfinished(const char *name, bool *abandoned)
+static bool holds_nothing(const char *name, bool also_empty, bool *abandoned)
 {
     struct stat about;
     cow_disk disk;
@@ -471,11 +472,21 @@ bool cow_journal_unfinished(const char *name, bool *abandoned)
     if (cow_disk_open(&disk, default_calls(), name, O_RDONLY | O_NONBLOCK) < 0)
         return false;
     if (disk.calls->fstat(disk.calls->context, disk.fd, &about) == 0 && S_ISREG(about.st_mode))
-        found = about.st_size == 0 || find_mark(&disk, (uint64_t)about.st_size);
+        found = about.st_size == 0 ? also_empty : find_mark(&disk, (uint64_t)about.st_size);
     found = found && !cow_journal_present(name);
     *abandoned = found && !cow_lock_is_writing(&disk);
     cow_disk_close(&disk);
     return found;
+}
+
+bool cow_journal_unfinished(const char *name, bool *abandoned)
+{
+    return holds_nothing(name, false, abandoned);
+}
+
+bool cow_journal_holds_nothing(const char *name, bool *abandoned)
+{
+    return holds_nothing(name, true, abandoned);
 }
 
 cow_journal *cow_journal_reference(cow_journal *journal)

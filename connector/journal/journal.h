@@ -56,8 +56,10 @@ bool cow_journal_present(const char *name);
 int cow_journal_image(const char *name, void **bytes, size_t *size);
 /* A file was given the name NAME: bring that onto the disk. */
 int cow_journal_sync_name(const char *name);
-/* Was the file NAME created, and nothing committed yet? Also an empty file. *ABANDONED: and nobody is about to. */
+/* Was the file NAME created, and nothing committed yet? *ABANDONED: and nobody is about to. */
 bool cow_journal_unfinished(const char *name, bool *abandoned);
+/* The same; also an empty file, of which nobody can tell who left it. */
+bool cow_journal_holds_nothing(const char *name, bool *abandoned);
 
 int cow_journal_read(cow_journal *journal, uint64_t address, void *buffer, size_t size);
 /* The same for a look at bytes that may not be there: records no error. */

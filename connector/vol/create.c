@@ -202,7 +202,8 @@ static void put_back(const standing *s)
 {
     bool abandoned;
 
-    if (s->aside != NULL && (access(s->real, F_OK) != 0 || (cow_journal_unfinished(s->real, &abandoned) && abandoned)))
+    if (s->aside != NULL &&
+        (access(s->real, F_OK) != 0 || (cow_journal_holds_nothing(s->real, &abandoned) && abandoned)))
         rename(s->aside, s->real);
 }
 

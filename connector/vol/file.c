@@ -343,7 +343,7 @@ static int raise_bounds(const char *name, unsigned flags, hid_t fapl, hid_t unde
 
     if (H5Pget_libver_bounds(fapl, &low, &high) < 0 ||
         ((high >= H5F_LIBVER_V110 || !cow_has_history(name, fapl, NULL)) &&
-         (!(flags & H5F_ACC_RDWR) || !cow_journal_unfinished(name, &abandoned))))
+         (!(flags & H5F_ACC_RDWR) || !cow_journal_holds_nothing(name, &abandoned))))
         return 0;
     cow_raised_bounds(fapl, &low, &high);
     return H5Pset_libver_bounds(under, low, high) < 0 ? cow_error_native("%s: cannot prepare to open the file", name)
@@ -632,9 +632,12 @@ static herr_t is_accessible(H5VL_file_specific_args_t *args, hid_t dxpl, void **
     hid_t fapl =
         args->args.is_accessible.fapl_id == H5P_DEFAULT ? H5P_FILE_ACCESS_DEFAULT : args->args.is_accessible.fapl_id;
     const char *revision = NULL;
+    bool abandoned;
     char *base = NULL;
     herr_t status = -1;
 
+    if (!probe) /* a program that only asks uses HDF5 all the same */
+        cow_witness(COW_WITNESS_OPENED, args->args.is_accessible.filename);
     if (options_are_good(fapl) < 0 || split_revision(args->args.is_accessible.filename, &base, &revision) < 0)
         goto done;
     if (revision != NULL)
@@ -646,7 +649,11 @@ static herr_t is_accessible(H5VL_file_specific_args_t *args, hid_t dxpl, void **
     } else if ((under = cow_native_fapl(fapl)) >= 0 && cow_vol_file_use_journal(under, fapl, NULL) == 0) {
         native.args.is_accessible.fapl_id = under;
         status = H5VLfile_specific(NULL, cow_native_id(), &native, dxpl, req);
-        if (status < 0)
+        if (status < 0 && cow_journal_unfinished(native.args.is_accessible.filename, &abandoned)) {
+            H5Eclear2(H5E_DEFAULT); /* it is there, so the answer is no, and not that it is missing */
+            *args->args.is_accessible.accessible = false;
+            status = 0;
+        } else if (status < 0)
             stack = cow_errors_take();
     }
     if (status >= 0 && *args->args.is_accessible.accessible)
