@@ -206,7 +206,8 @@ hsize_t cow_hide_native_index(const cow_listed *listed, H5_index_t type, H5_iter
     cow_error_clear();
     if (cow_journal_driver_failures() != failures)
         return HSIZE_UNDEF - 1; /* there is none: better than the wrong one */
-    return hidden != HSIZE_UNDEF && n >= hidden ? n + 1 : n;
+    /* the greatest index of all is that of no link, and has none after it */
+    return hidden != HSIZE_UNDEF && n >= hidden && n != HSIZE_UNDEF ? n + 1 : n;
 }
 
 int cow_hide_index(cow_object *object, cow_where *where)
