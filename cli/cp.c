@@ -270,16 +270,26 @@ static int fail(const copying *c, const char *why)
     return cli_fail("'%s' cannot be copied into '%s': %s; nothing was changed", c->path, c->to_file, why);
 }
 
+static void tell_nulls(const cow_tree_nulls *nulls, const char *to, const char *file)
+{
+    char where[sizeof nulls->where + 60];
+
+    cow_tree_nulls_where(nulls, where, sizeof where);
+    if (nulls->count > 0)
+        cli_warn("'%s': %zu reference%s lead%s to %s, and %s null%s", file, nulls->count, nulls->count == 1 ? "" : "s",
+                 nulls->count == 1 ? "s" : "", to, nulls->count == 1 ? "is" : "are", where);
+}
+
 static int copy_and_commit(copying *c)
 {
     bool history = h5cow_has_history(c->to) > 0;
     char *what = NULL, text[1024];
     uint64_t number = 0;
-    size_t lost = 0;
+    cow_tree_nulls lost[2] = {0};
 
     if (copy(c) < 0)
         return fail(c, cli_reason(text, sizeof text));
-    if (c->from != c->to && cli_cp_references(c->from, c->path, c->to, c->to_path, &lost, text, sizeof text) < 0)
+    if (c->from != c->to && cli_cp_references(c->from, c->path, c->to, c->to_path, lost, text, sizeof text) < 0)
         return fail(c, text);
     what = called(c->to, c->to_path);
     if (history && h5cow_commit(c->to, &number) < 0) {
@@ -303,9 +313,8 @@ static int copy_and_commit(copying *c)
     if (number > 0)
         printf("; version #%llu", (unsigned long long)number);
     puts(history ? "" : "; this file has no history");
-    if (lost > 0)
-        cli_warn("%zu reference%s lead%s to what '%s' does not have, and %s null", lost, lost == 1 ? "" : "s",
-                 lost == 1 ? "s" : "", c->to_file, lost == 1 ? "is" : "are");
+    tell_nulls(&lost[0], "nothing", c->to_file);
+    tell_nulls(&lost[1], "what it does not have", c->to_file);
     free(what);
     return cli_flush();
 }

@@ -122,10 +122,11 @@ static int go_through(walk *w, const char *source, const char *target)
 }
 
 /* The value of an attribute that the copy has as well. */
-static int mend_attribute(walk *w, hid_t from, hid_t to, const char *name)
+static int mend_attribute(walk *w, hid_t from, hid_t to, const char *path, const char *name)
 {
     hid_t source = H5Aopen(from, name, H5P_DEFAULT), type = source < 0 ? source : H5Aget_type(source);
     hid_t memory = H5I_INVALID_HID, space = H5I_INVALID_HID, target = H5I_INVALID_HID;
+    const cow_tree_null_counts before = cow_tree_nulls_now(&w->tree);
     void *value = NULL;
     int status = type < 0 ? -1 : 0;
 
@@ -145,6 +146,7 @@ static int mend_attribute(walk *w, hid_t from, hid_t to, const char *name)
         if (cow_tree_references(&w->tree, memory, (size_t)count, value) == 0 && H5Awrite(target, memory, value) >= 0)
             status = 0;
         noted(w, status, name);
+        cow_tree_nulls_since(&w->tree, before, path, name);
         cow_reclaim(memory, space, H5P_DEFAULT, value);
     }
 done:
@@ -163,7 +165,7 @@ static int mend_object(walk *w, size_t place)
     int status = from < 0 || to < 0 ? -1 : cli_object_attributes(from, &names);
 
     for (size_t i = 0; status == 0 && i < names.count; i++)
-        status = mend_attribute(w, from, to, names.entry[i].name);
+        status = mend_attribute(w, from, to, path, names.entry[i].name);
     if (status == 0 && H5Iget_type(from) == H5I_DATASET) {
         if ((type = H5Dget_type(from)) < 0)
             status = -1;
@@ -176,7 +178,8 @@ static int mend_object(walk *w, size_t place)
     return status;
 }
 
-int cli_cp_references(hid_t from, const char *path, hid_t to, const char *to_path, size_t *lost, char *why, size_t size)
+int cli_cp_references(hid_t from, const char *path, hid_t to, const char *to_path, cow_tree_nulls lost[2], char *why,
+                      size_t size)
 {
     walk w = {.tree = {.from = from, .to = to}, .copied = true};
     int status = go_through(&w, path, to_path);
@@ -189,7 +192,8 @@ int cli_cp_references(hid_t from, const char *path, hid_t to, const char *to_pat
     w.copied = true;
     for (size_t i = 0; status == 0 && w.some && i < copied; i++)
         status = mend_object(&w, i);
-    *lost = w.tree.dangling + w.tree.stray;
+    lost[0] = w.tree.dangling;
+    lost[1] = w.tree.stray;
     if (status < 0 && w.tree.why[0] != '\0')
         snprintf(why, size, "%s", w.tree.why);
     else if (status < 0)

@@ -42,6 +42,16 @@ static hid_t create_plain(const char *name, hid_t from, hid_t native, hsize_t *u
     return file;
 }
 
+static void tell_nulls(const cow_tree_nulls *nulls, const char *led_to, const char *out)
+{
+    char where[sizeof nulls->where + 60];
+
+    cow_tree_nulls_where(nulls, where, sizeof where);
+    if (nulls->count > 0)
+        cli_warn("%zu reference%s pointed to %s in this version, and %s null in '%s'%s", nulls->count,
+                 nulls->count == 1 ? "" : "s", led_to, nulls->count == 1 ? "is" : "are", out, where);
+}
+
 static int export_version(const char *name, const char *revision, const char *out, cli_output *output)
 {
     cow_tree copy = {.from = H5I_INVALID_HID, .to = H5I_INVALID_HID};
@@ -69,10 +79,10 @@ static int export_version(const char *name, const char *revision, const char *ou
         cli_fail("%s; '%s' was not made", cli_reason(text, sizeof text), out);
         goto done;
     }
-    size_t dangling = copy.dangling + copy.stray;
-    if ((status = cli_output_place(output, name)) == 0 && dangling > 0)
-        cli_warn("%zu reference%s pointed to nothing in this version, and %s null in '%s'", dangling,
-                 dangling == 1 ? "" : "s", dangling == 1 ? "is" : "are", out);
+    if ((status = cli_output_place(output, name)) == 0) {
+        tell_nulls(&copy.dangling, "nothing", out);
+        tell_nulls(&copy.stray, "objects that no link leads to", out);
+    }
 done:
     cow_close(copy.to, copy.from);
     if (native >= 0)

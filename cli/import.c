@@ -33,6 +33,8 @@ const char cli_import_help[] =
     "      --name=NAME       name of the version, instead of 1\n"
     "  -o, --option=KEY=VALUE\n"
     "                        any option of the connector (docs/options.md), for example compress=blosc:zstd:5\n"
+    "      --drop-unlinked   in place: replace PLAIN although references in it point to objects that no link leads to,\n"
+    "                        which are lost then; such references become null. With OUT they do so without it\n"
     "  -q, --quiet           no progress bar\n"
     "  -h, --help\n";
 
@@ -54,15 +56,35 @@ static const char *plural(size_t n)
     return n == 1 ? "" : "s";
 }
 
-static int work(const char *from, const char *to, cow_newfile *new, const char *options)
+static void tell_nulls(const cow_tree_nulls *nulls, const char *led_to)
 {
+    char where[sizeof nulls->where + 60];
+
+    cow_tree_nulls_where(nulls, where, sizeof where);
+    if (nulls->count > 0)
+        cli_warn("%zu reference%s pointed to %s, and %s null now%s", nulls->count, plural(nulls->count), led_to,
+                 nulls->count == 1 ? "is" : "are", where);
+}
+
+/* What the verb was given. */
+typedef struct request {
+    const char *from, *to; /* to: NULL, in place */
+    char *options;         /* of the connector */
+    bool message;          /* one of them is a message */
+    bool drop_unlinked;
+} request;
+
+static int work(const request *r, cow_newfile *new)
+{
+    const char *from = r->from, *to = r->to;
     bar b = {0};
-    cow_import import = {.from = from, .to = to, .new = new, .progress = show, .context = &b};
+    cow_import import = {
+        .from = from, .to = to, .drop_unlinked = r->drop_unlinked, .new = new, .progress = show, .context = &b};
     struct stat about;
     void *info;
 
     cli_hdf5_start();
-    if ((import.connector = cli_plugin_load(options, &info)) < 0)
+    if ((import.connector = cli_plugin_load(r->options, &info)) < 0)
         return CLI_FAILED;
     import.info = info;
     if (stat(from, &about) == 0)
@@ -74,9 +96,8 @@ static int work(const char *from, const char *to, cow_newfile *new, const char *
         return cli_fail("%s; nothing was changed", cli_clean(import.why, true));
     if (import.lost_history)
         cli_warn("the older versions of '%s' are not in '%s', which begins with the newest state", from, to);
-    if (import.dangling > 0)
-        cli_warn("%zu reference%s pointed to nothing, and %s null now", import.dangling, plural(import.dangling),
-                 import.dangling == 1 ? "is" : "are");
+    tell_nulls(&import.dangling, "nothing");
+    tell_nulls(&import.unlinked, "objects that no link leads to (deleted, or kept by a reference count alone)");
     if (import.external > 0)
         cli_warn("the data of %zu dataset%s is in other files (external storage): it stays there, and has no history",
                  import.external, plural(import.external));
@@ -125,8 +146,9 @@ static void each(const sigset_t *signals, void (*handler)(int))
             sigaction(number, &action, NULL);
 }
 
-static int supervise(const char *from, const char *to, const char *options)
+static int supervise(const request *r)
 {
+    const char *from = r->from, *to = r->to;
     char *target = to != NULL ? cli_strdup(to) : realpath(from, NULL);
     cow_newfile new = COW_NEWFILE_NONE;
     sigset_t ending, before;
@@ -157,7 +179,7 @@ static int supervise(const char *from, const char *to, const char *options)
         if (getppid() != parent) /* it was killed before that: nobody waits for what is made */
             _exit(CLI_FAILED);
         cli_child_quiet();
-        int code = work(from, to, &new, options);
+        int code = work(r, &new);
         fflush(NULL);
         _exit(code);
     }
@@ -192,80 +214,87 @@ done:
     return status;
 }
 
-int cli_import(int argc, char **argv)
+/* -1; or the exit code, after saying why or printing the help. */
+static int understand(int argc, char **argv, request *r)
 {
     static const struct option options[] = {
-        {"message", required_argument, NULL, 'm'}, {"name", required_argument, NULL, 'n'},
-        {"option", required_argument, NULL, 'o'},  {"quiet", no_argument, NULL, 'q'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+        {"message", required_argument, NULL, 'm'},
+        {"name", required_argument, NULL, 'n'},
+        {"option", required_argument, NULL, 'o'},
+        {"drop-unlinked", no_argument, NULL, 'd'},
+        {"quiet", no_argument, NULL, 'q'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
-    char *text = cli_strdup("");
-    const char *equals, *from, *to;
-    bool message = false;
-    cow_options *checked = NULL;
-    char why[1200];
-    int status = CLI_FAILED;
+    const char *equals;
 
     opterr = 0;
     for (int c; (c = getopt_long(argc, argv, ":m:o:qh", options, NULL)) != -1;)
         switch (c) {
         case 'm':
-            cli_plugin_option(&text, "message", 7, optarg);
-            message = true;
+            cli_plugin_option(&r->options, "message", 7, optarg);
+            r->message = true;
             break;
         case 'n':
-            if (cow_version_name_not_reserved("--name", optarg) < 0) {
-                cli_usage("import", "%s", cow_error_message());
-                goto done;
-            }
-            cli_plugin_option(&text, "name", 4, optarg);
+            if (cow_version_name_not_reserved("--name", optarg) < 0)
+                return cli_usage("import", "%s", cow_error_message());
+            cli_plugin_option(&r->options, "name", 4, optarg);
             break;
         case 'o':
-            if ((equals = strchr(optarg, '=')) == NULL) {
-                cli_usage("import", "'%s' is not KEY=VALUE", optarg);
-                goto done;
-            }
-            cli_plugin_option(&text, optarg, (size_t)(equals - optarg), equals + 1);
-            message = message || strncmp(optarg, "message=", 8) == 0;
+            if ((equals = strchr(optarg, '=')) == NULL)
+                return cli_usage("import", "'%s' is not KEY=VALUE", optarg);
+            cli_plugin_option(&r->options, optarg, (size_t)(equals - optarg), equals + 1);
+            r->message = r->message || strncmp(optarg, "message=", 8) == 0;
+            break;
+        case 'd':
+            r->drop_unlinked = true;
             break;
         case 'q':
             cli_progress_off();
             break;
         case 'h':
             fputs(cli_import_help, stdout);
-            status = cli_flush();
-            goto done;
+            return cli_flush();
         case ':':
-            cli_usage("import", "option '%s' wants a value", argv[optind - 1]);
-            goto done;
+            return cli_usage("import", "option '%s' wants a value", argv[optind - 1]);
         default:
-            cli_no_option("import", argv);
-            goto done;
+            return cli_no_option("import", argv);
         }
-    if (optind + 1 != argc && optind + 2 != argc) {
-        cli_usage("import", "it wants PLAIN, and perhaps OUT");
+    if (optind + 1 != argc && optind + 2 != argc)
+        return cli_usage("import", "it wants PLAIN, and perhaps OUT");
+    r->from = argv[optind];
+    r->to = optind + 2 == argc ? argv[optind + 1] : NULL;
+    return -1;
+}
+
+int cli_import(int argc, char **argv)
+{
+    request r = {.options = cli_strdup("")};
+    cow_options *checked = NULL;
+    char why[1200];
+    int status = understand(argc, argv, &r);
+
+    if (status >= 0)
         goto done;
-    }
-    from = argv[optind];
-    to = optind + 2 == argc ? argv[optind + 1] : NULL;
-    if ((checked = cow_options_parse(text)) == NULL) {
+    status = CLI_FAILED;
+    if ((checked = cow_options_parse(r.options)) == NULL) {
         cli_fail("%s; nothing was changed", cow_error_message());
         goto done;
     }
-    if (cli_must_be_hdf5(from, why, sizeof why) != 0) {
+    if (cli_must_be_hdf5(r.from, why, sizeof why) != 0) {
         cli_fail("%s", why);
         goto done;
     }
-    if (to != NULL && cli_output_absent(to) != 0)
+    if (r.to != NULL && cli_output_absent(r.to) != 0)
         goto done;
-    if (!message) {
-        char *what = cli_format("imported from %s", from);
-        cli_plugin_option(&text, "message", 7, what);
+    if (!r.message) {
+        char *what = cli_format("imported from %s", r.from);
+        cli_plugin_option(&r.options, "message", 7, what);
         free(what);
     }
-    status = supervise(from, to, text);
+    status = supervise(&r);
 done:
     cow_options_free(checked);
-    free(text);
+    free(r.options);
     return status;
 }

@@ -502,7 +502,7 @@ static int child(const char *name, const char *temporary, unsigned first_way, co
         (salvage_put_names(&s, why, sizeof why) < 0 || put_user_block(&s, why, sizeof why) < 0))
         status = failed(&s, why);
     if (status == 0) {
-        salvage_tell(&s, "dangling", json_object_new_uint64(s.copy.dangling + s.copy.stray));
+        salvage_tell(&s, "dangling", json_object_new_uint64(s.copy.dangling.count + s.copy.stray.count));
         salvage_tell(&s, "done", json_object_new_boolean(made || temporary == NULL));
     }
     return status == 0 ? 0 : CLI_FAILED;

@@ -129,8 +129,11 @@ static bool same_reference(const comparison *c, hid_t type, void *a, void *b)
             same = to.state == COW_REFERENCE_FOREIGN && to.kind == from.kind && memcmp(a, b, sizeof(H5O_token_t)) == 0;
             break;
         case COW_REFERENCE_GOOD:
+            if (!cow_map_get(&c->tree->places, cow_tree_address(&from.token), &place) || c->address[place] == 0) {
+                same = to.state == COW_REFERENCE_NULL; /* no link leads to the object */
+                break;
+            }
             same = to.state == COW_REFERENCE_GOOD && to.kind == from.kind &&
-                   cow_map_get(&c->tree->places, cow_tree_address(&from.token), &place) && c->address[place] != 0 &&
                    c->address[place] == cow_tree_address(&to.token) && same_region(from.region, to.region) &&
                    (from.attribute == NULL) == (to.attribute == NULL) &&
                    (from.attribute == NULL || strcmp(from.attribute, to.attribute) == 0);

@@ -198,6 +198,24 @@ static int make_new(work *w)
     return 0;
 }
 
+/* The plain file may be the only place where such an object lives, so it is not replaced without a word of its owner. */
+static int refuse_unlinked(const work *w)
+{
+    const cow_tree_nulls *nulls = &w->tree.stray;
+    const char *name = w->import->from;
+    char where[sizeof nulls->where + 60];
+
+    if (nulls->count == 0 || w->import->to != NULL || w->import->drop_unlinked)
+        return 0;
+    cow_tree_nulls_where(nulls, where, sizeof where);
+    return fail(
+        w->import,
+        "%zu reference%s point%s to objects that no link leads to: deleted ones, or some that a reference count keeps, "
+        "which would be lost with the plain file; 'h5cow import %s OUT' leaves it as it is, 'h5cow import "
+        "--drop-unlinked %s' replaces it, and both make these references null%s",
+        nulls->count, nulls->count == 1 ? "" : "s", nulls->count == 1 ? "s" : "", name, name, where);
+}
+
 static int copy(work *w)
 {
     cow_import *import = w->import;
@@ -219,13 +237,11 @@ static int copy(work *w)
         fail(import, "%s", w->tree.why);
         goto done;
     }
-    if (w->tree.stray > 0) {
-        fail(import, "%zu reference%s point%s to objects that no link leads to, which cannot be copied", w->tree.stray,
-             w->tree.stray == 1 ? "" : "s", w->tree.stray == 1 ? "s" : "");
+    if (refuse_unlinked(w) < 0)
         goto done;
-    }
     import->objects = w->tree.objects;
     import->dangling = w->tree.dangling;
+    import->unlinked = w->tree.stray;
     import->external = w->tree.external;
     import->virtual = w->tree.virtual;
     hid_t to = w->to;

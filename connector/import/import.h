@@ -3,6 +3,7 @@
 #define COW_IMPORT_IMPORT_H
 
 #include "base/newfile.h"
+#include "import/tree.h"
 
 #include <hdf5.h>
 
@@ -17,13 +18,16 @@ typedef struct cow_import {
     const char *to;   /* a new file, which must not exist; NULL: FROM itself */
     hid_t connector;  /* h5cow, as HDF5 knows it */
     const void *info; /* its options for the new file, or NULL */
+    bool
+        drop_unlinked; /* in place: references to objects that no link leads to become null, and these objects are lost */
     cow_newfile *new; /* where the work is done, made for the target; NULL: the import makes it */
     /* Bytes that were copied or checked since the last call; may be NULL. */
     void (*progress)(void *context, cow_import_phase phase, uint64_t bytes);
     void *context;
     /* told */
     size_t objects;
-    size_t dangling;          /* references to objects that are gone: null now */
+    cow_tree_nulls dangling;  /* references to objects that are gone: null now */
+    cow_tree_nulls unlinked;  /* references to objects that no link leads to: null now */
     size_t external, virtual; /* datasets whose elements are elsewhere */
     size_t other_names;       /* in place: hard links that go on leading to the plain file */
     bool lost_history;        /* FROM has a history without a journal; the new one begins with its newest state */

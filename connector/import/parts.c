@@ -60,6 +60,20 @@ const cow_tree_object *cow_tree_find(const cow_tree *tree, const H5O_token_t *to
     return cow_map_get(&tree->places, cow_tree_address(token), &place) ? &tree->object[place] : NULL;
 }
 
+/* ---- references that are null in the copy ---- */
+
+void cow_tree_nulls_where(const cow_tree_nulls *nulls, char *text, size_t size)
+{
+    size_t more = nulls->places - nulls->named;
+
+    if (nulls->named == 0)
+        snprintf(text, size, "%s", "");
+    else if (more == 0)
+        snprintf(text, size, ": %s", nulls->where);
+    else
+        snprintf(text, size, ": %s and %zu more place%s", nulls->where, more, more == 1 ? "" : "s");
+}
+
 /* ---- names ---- */
 
 static void note(cow_tree_names *names, const char *name, const H5L_info2_t *link)

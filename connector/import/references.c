@@ -139,9 +139,9 @@ static int translate(void *context, hid_t type, void *element)
     if (r.state == COW_REFERENCE_GOOD)
         target = cow_tree_find(tree, &r.token);
     if (r.state == COW_REFERENCE_DANGLES)
-        tree->dangling++;
+        tree->dangling.count++;
     else if (target == NULL || target->path == NULL || !make(tree, &r, target->path, new)) {
-        tree->stray++;
+        tree->stray.count++;
         memset(new, 0, sizeof new);
     }
     if (r.kind != H5R_OBJECT1 && r.kind != H5R_DATASET_REGION1)

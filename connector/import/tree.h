@@ -27,6 +27,12 @@ typedef struct cow_tree_object {
     bool data_later;   /* a dataset whose elements hold references: written when all objects exist */
 } cow_tree_object;
 
+/* References that are null in the copy: how many, of how many attributes and datasets, and the first of these in words. */
+typedef struct cow_tree_nulls {
+    size_t count, places, named;
+    char where[600];
+} cow_tree_nulls;
+
 typedef struct cow_tree {
     hid_t from, to; /* files, the caller's */
     /* Bytes of elements that were copied or compared since the last call; may be NULL. */
@@ -35,8 +41,10 @@ typedef struct cow_tree {
     cow_map places; /* address in FROM -> place in object */
     cow_tree_object *object;
     size_t objects, room;
-    size_t dangling; /* references that pointed to nothing: they are null in the copy */
-    size_t stray;    /* references to objects that no link leads to: null in the copy, something is lost */
+    cow_tree_nulls dangling; /* references that pointed to nothing */
+    /* References to objects that no link leads to. HDF5 opens these as long as their bytes are there: they were deleted in
+     * an earlier session, or a reference count keeps them, and the file does not tell which. */
+    cow_tree_nulls stray;
     size_t external; /* datasets whose elements are in other files (external storage) ... */
     size_t virtual;  /* ... and virtual datasets: their definition was copied */
     bool stand_in[H5L_TYPE_MAX + 1]; /* classes of user-defined links that were registered for the copy */
@@ -88,6 +96,9 @@ int cow_tree_attributes(hid_t object, cow_tree_names *names);
 void cow_tree_names_by_name(cow_tree_names *names); /* in the order of their bytes */
 void cow_tree_names_free(cow_tree_names *names);
 
+/* ": the dataset '/x' (2), the attribute 'a' of '/y' (1) and 7 more places", or "" of none. */
+void cow_tree_nulls_where(const cow_tree_nulls *nulls, char *text, size_t size);
+
 /* tree.c */
 /* The value of a soft, external or user-defined link; free() it. */
 char *cow_tree_link_value(cow_tree *tree, hid_t group, const char *name, const H5L_info2_t *info);
@@ -105,6 +116,13 @@ bool cow_tree_same_type(hid_t a, hid_t b);
 bool cow_tree_same_selection(hid_t a, hid_t b);
 
 /* values.c */
+/* Which references became null since BEFORE: in ATTRIBUTE of the object PATH, or, without one, in its elements. What copies
+ * attributes or elements here notes that itself. */
+typedef struct cow_tree_null_counts {
+    size_t dangling, stray;
+} cow_tree_null_counts;
+cow_tree_null_counts cow_tree_nulls_now(const cow_tree *tree);
+void cow_tree_nulls_since(cow_tree *tree, cow_tree_null_counts before, const char *path, const char *attribute);
 /* The type in the new file for a type of the old one: shared if it is named, else one that is in no file yet. Close it. */
 hid_t cow_tree_type(cow_tree *tree, hid_t type);
 /* Make the references in COUNT elements point to the copies. */

@@ -45,6 +45,39 @@ hid_t cow_tree_type(cow_tree *tree, hid_t type)
     return new;
 }
 
+/* ---- references that are null in the copy ---- */
+
+/* COUNT more of them are in ATTRIBUTE, or, if that is NULL, in the elements of the object PATH. */
+static void note_nulls(cow_tree_nulls *nulls, size_t count, const char *path, const char *attribute)
+{
+    size_t used = strlen(nulls->where), room = sizeof nulls->where - used;
+    const char *comma = used == 0 ? "" : ", ";
+    int length;
+
+    if (count == 0)
+        return;
+    length = attribute == NULL ? snprintf(nulls->where + used, room, "%sthe dataset '%s' (%zu)", comma, path, count)
+                               : snprintf(nulls->where + used, room, "%sthe attribute '%s' of '%s' (%zu)", comma,
+                                          attribute, path, count);
+    /* The first ones are named: after one that does not fit, none is. */
+    if (length > 0 && (size_t)length < room && nulls->named == nulls->places)
+        nulls->named++;
+    else
+        nulls->where[used] = '\0';
+    nulls->places++;
+}
+
+cow_tree_null_counts cow_tree_nulls_now(const cow_tree *tree)
+{
+    return (cow_tree_null_counts){tree->dangling.count, tree->stray.count};
+}
+
+void cow_tree_nulls_since(cow_tree *tree, cow_tree_null_counts before, const char *path, const char *attribute)
+{
+    note_nulls(&tree->dangling, tree->dangling.count - before.dangling, path, attribute);
+    note_nulls(&tree->stray, tree->stray.count - before.stray, path, attribute);
+}
+
 /* ---- attributes ---- */
 
 int cow_tree_copy_attribute(cow_tree *tree, hid_t from, hid_t to, const char *path, const char *name)
@@ -52,6 +85,7 @@ int cow_tree_copy_attribute(cow_tree *tree, hid_t from, hid_t to, const char *pa
     hid_t source = H5Aopen(from, name, H5P_DEFAULT), target = H5I_INVALID_HID;
     hid_t type = H5I_INVALID_HID, memory = H5I_INVALID_HID, new = H5I_INVALID_HID, space = H5I_INVALID_HID,
           acpl = H5I_INVALID_HID, extent = H5I_INVALID_HID;
+    const cow_tree_null_counts before = cow_tree_nulls_now(tree);
     void *value = NULL;
     bool read = false;
     int status = -1;
@@ -73,6 +107,7 @@ int cow_tree_copy_attribute(cow_tree *tree, hid_t from, hid_t to, const char *pa
         if (cow_tree_references(tree, memory, count, value) < 0 || H5Awrite(target, memory, value) < 0)
             goto done;
     }
+    cow_tree_nulls_since(tree, before, path, name);
     status = 0;
 done:
     if (status < 0) {
@@ -274,6 +309,7 @@ int cow_tree_copy_elements(cow_tree *tree, hid_t from, hid_t to, const char *pat
 {
     hid_t stored_type = H5Dget_type(from), type = H5I_INVALID_HID, space = H5I_INVALID_HID, dcpl = H5I_INVALID_HID;
     cow_tree_chunks stored = {0};
+    const cow_tree_null_counts before = cow_tree_nulls_now(tree);
     H5D_space_status_t allocated;
     uint64_t elements;
     int status = -1;
@@ -297,6 +333,7 @@ int cow_tree_copy_elements(cow_tree *tree, hid_t from, hid_t to, const char *pat
     else if (cow_type_has(type, COW_PART_LENGTHS | COW_PART_REFERENCES) != 0 ||
              copy_encoded(tree, from, to, &stored) < 0)
         status = cow_tree_boxes(space, element, &stored, dcpl, copy_box, &c);
+    cow_tree_nulls_since(tree, before, path, NULL);
 done:
     if (status < 0)
         cow_tree_failed(tree, "the data of", path);
