@@ -729,6 +729,29 @@ print(h5cow.gc("x", dry_run=True).holes, h5cow.gc("x").chunks >= 0, h5cow.compac
 
 # ---- the command ----
 
+# Besides the package, its command and what they name: nothing that Python has not in memory when it starts.
+LIGHT = {"h5cow", "h5cow.__main__", "h5cow._command", "h5cow._errors", "__future__"}
+
+
+def test_the_command_starts_without_what_it_does_not_need(run, package, tmp_path):
+    """Each start pays for what is imported first: modules are counted, no time is."""
+    seen = "import sys\nbefore = set(sys.modules)\nimport os\nfrom h5cow import __main__\n"
+    seen += "os.execve = lambda *words: print(sorted(set(sys.modules) - before))\nsys.argv = ['h5cow', 'run', '--help']\n__main__.main()"
+    more = set(ast.literal_eval(run(seen))) - LIGHT
+    assert more <= {"re", "re._casefix", "re._compiler", "re._constants", "re._parser", "sre_compile", "sre_constants", "sre_parse",
+                    "enum", "functools", "collections", "operator", "keyword", "reprlib", "copyreg", "types"}, more
+
+
+def test_every_name_is_there_when_it_is_asked_for(run):
+    run("""
+        import h5cow, sys
+        assert "h5cow._history" not in sys.modules
+        assert set(h5cow.__all__) <= set(dir(h5cow))
+        assert all(getattr(h5cow, name).__module__.startswith("h5cow.") for name in h5cow.__all__)
+        assert not hasattr(h5cow, "nothing")
+    """)
+    run("from h5cow import *\nassert enable.__module__ == 'h5cow._enable' and versions and Error")
+
 
 def test_python_m_h5cow_is_the_command(run, package):
     run(THREE)

@@ -22,40 +22,42 @@
 The rest is told by the command: `python -m h5cow --help`.
 """
 
-from ._enable import Enabled, enable
-from ._errors import Error, OptionError, TooLate, TooLateWarning
-from ._files import open, version
-from ._history import (
-    Change,
-    Changes,
-    Collected,
-    Compacted,
-    Damage,
-    Forgotten,
-    Lack,
-    Part,
-    Restored,
-    Verified,
-    Version,
-    Versions,
-    Weighed,
-    blame,
-    compact,
-    content_hash,
-    describe,
-    diff,
-    forget,
-    gc,
-    redo,
-    rename,
-    restore,
-    squash,
-    tag,
-    undo,
-    untag,
-    verify,
-    versions,
-)
+TYPE_CHECKING = False  # that of typing, without importing it
+if TYPE_CHECKING:
+    from ._enable import Enabled, enable
+    from ._errors import Error, OptionError, TooLate, TooLateWarning
+    from ._files import open, version
+    from ._history import (
+        Change,
+        Changes,
+        Collected,
+        Compacted,
+        Damage,
+        Forgotten,
+        Lack,
+        Part,
+        Restored,
+        Verified,
+        Version,
+        Versions,
+        Weighed,
+        blame,
+        compact,
+        content_hash,
+        describe,
+        diff,
+        forget,
+        gc,
+        redo,
+        rename,
+        restore,
+        squash,
+        tag,
+        undo,
+        untag,
+        verify,
+        versions,
+    )
 
 __version__ = "0.1.0"
 
@@ -98,3 +100,18 @@ __all__ = [
     "version",
     "versions",
 ]
+
+
+# `h5cow` and `python -m h5cow` start without what follows: the modules are imported when the first of these names is asked for.
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import _enable, _errors, _files, _history
+
+    for module in (_enable, _errors, _files, _history):
+        globals().update({known: value for known, value in vars(module).items() if known in __all__})
+    return globals()[name]
+
+
+def __dir__() -> "list[str]":
+    return sorted({*globals(), *__all__})

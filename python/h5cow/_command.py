@@ -1,24 +1,23 @@
 """The command `h5cow` of this package, and an HDF5 library for it: it is linked with none.
 
-Modules are found, not imported: that would take a second.
+Modules are found, not imported: that would take a second. This one imports at its top only what Python has in memory when it
+starts, since each start of the command pays for it.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import os
-import pathlib
-import re
-import subprocess
 import sys
-from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from ._errors import Error
 
-FOLDER = pathlib.Path(__file__).resolve().parent / "plugin"
-PLUGIN = FOLDER / "libh5cow.so"
-COMMAND = FOLDER / "h5cow"
+TYPE_CHECKING = False  # that of typing, without importing it
+if TYPE_CHECKING:
+    from typing import Any, Dict, Iterable, List, Optional, Tuple
+
+FOLDER = os.path.join(os.path.dirname(os.path.realpath(__file__)), "plugin")
+PLUGIN = os.path.join(FOLDER, "libh5cow.so")
+COMMAND = os.path.join(FOLDER, "h5cow")
 
 MODULES = ("h5py", "netCDF4", "tables")
 """Those whose wheels bring an HDF5 library of their own, in the order in which one is chosen for the command."""
@@ -35,29 +34,39 @@ _DEFAULT_FOLDERS = (
 
 def is_libhdf5(name: str) -> bool:
     """Is a file of this name HDF5's C library? Not its C++, Fortran and high-level ones."""
+    if not name.startswith("libhdf5"):
+        return False
+    import re
+
     return re.match(r"libhdf5(?!\w*_?(?:hl|cpp|fortran|tools|java|f90cstub))[\w-]*\.so", name) is not None
 
 
 def _old(name: str) -> bool:
     """HDF5 1.12 and older, by the number of its interface."""
+    import re
+
     number = re.search(r"\.so\.(\d+)", name)
     return number is not None and int(number[1]) < 310
 
 
-def _package(module: str) -> Optional[pathlib.Path]:
-    try:
-        found = importlib.util.find_spec(module)
-    except (ImportError, ValueError):
-        return None
-    return pathlib.Path(found.origin).resolve().parent if found is not None and found.origin else None
+def _package(module: str) -> Optional[str]:
+    """The folder of MODULE: what importlib.util.find_spec finds, without importing that."""
+    found = getattr(sys.modules.get(module), "__spec__", None)
+    for finder in sys.meta_path if found is None else ():
+        try:
+            found = finder.find_spec(module, None)
+        except (AttributeError, ImportError, ValueError):
+            continue
+        if found is not None:
+            break
+    return os.path.dirname(os.path.realpath(found.origin)) if found is not None and found.origin else None
 
 
-def _in(folders: Iterable[pathlib.Path]) -> Optional[str]:
+def _in(folders: Iterable[str]) -> Optional[str]:
     for folder in folders:
-        if folder.is_dir():
-            for path in sorted(folder.iterdir()):
-                if is_libhdf5(path.name) and not _old(path.name):
-                    return str(path)
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+            if is_libhdf5(name) and not _old(name):
+                return os.path.join(folder, name)
     return None
 
 
@@ -66,7 +75,8 @@ def _of_module(module: str) -> Optional[str]:
     package = _package(module)
     if package is None:
         return None
-    return _in([package.parent / f"{module}.libs", package.parent / f"{module.lower()}.libs", package / ".libs"])
+    beside = os.path.join(os.path.dirname(package), "")
+    return _in([f"{beside}{module}.libs", f"{beside}{module.lower()}.libs", os.path.join(package, ".libs")])
 
 
 def find_libhdf5() -> Optional[str]:
@@ -76,7 +86,7 @@ def find_libhdf5() -> Optional[str]:
         path = _of_module(module)
         if path is not None:
             return path
-    return _in([pathlib.Path(sys.prefix) / "lib"]) if (pathlib.Path(sys.prefix) / "conda-meta").is_dir() else None
+    return _in([os.path.join(sys.prefix, "lib")]) if os.path.isdir(os.path.join(sys.prefix, "conda-meta")) else None
 
 
 def other_plugin_folders() -> List[str]:
@@ -85,7 +95,7 @@ def other_plugin_folders() -> List[str]:
     if path:
         return [folder for folder in path.split(":") if folder]
     package = _package("netCDF4")  # which sets the variable itself, where nobody else has
-    folders = [] if package is None else [str(package / "plugins")]
+    folders = [] if package is None else [os.path.join(package, "plugins")]
     return [folder for folder in [*folders, *_DEFAULT_FOLDERS] if os.path.isdir(folder)]
 
 
@@ -100,15 +110,18 @@ def environment() -> Dict[str, str]:
 
 def check_installed() -> None:
     for path in (PLUGIN, COMMAND):
-        if not path.is_file():
+        if not os.path.isfile(path):
             raise Error(f"{path} is not there: install h5cow again (pip install --force-reinstall h5cow)")
 
 
 def _run(verb: str, *words: str) -> Tuple[bytes, int, str]:
+    import re
+    import subprocess
+
     check_installed()
     try:
         done = subprocess.run(
-            [str(COMMAND), verb, *words],
+            [COMMAND, verb, *words],
             env=environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -126,6 +139,8 @@ def ask(verb: str, *arguments: str, options: Iterable[str] = ()) -> Tuple[Any, i
     told, code, said = _run(verb, "--json", *options, "--", *arguments)
     if code not in (0, 1, 2) or not told.strip():
         raise Error(said)
+    import json
+
     return json.loads(told.decode(errors="surrogateescape")), code
 
 

@@ -115,7 +115,7 @@ def enable(**options: Any) -> Enabled:
     check_installed()
     if os.environ.get("HDF5_PLUGIN_PRELOAD") == "::":
         raise Error("HDF5_PLUGIN_PRELOAD=:: forbids HDF5 to load any plugin: unset it")
-    if ":" in str(FOLDER):
+    if ":" in FOLDER:
         raise Error(f"the folder {FOLDER} has a ':' in its name, which HDF5_PLUGIN_PATH cannot say")
     if not options:
         text = selected(os.environ.get("HDF5_VOL_CONNECTOR")) or ""
@@ -124,8 +124,8 @@ def enable(**options: Any) -> Enabled:
         with _hdf5.h5py_lock():
             library.check(text)
     enabled = Enabled()
-    others = [folder for folder in other_plugin_folders() if folder != str(FOLDER)]
-    os.environ["HDF5_PLUGIN_PATH"] = ":".join([str(FOLDER), *others])
+    others = [folder for folder in other_plugin_folders() if folder != FOLDER]
+    os.environ["HDF5_PLUGIN_PATH"] = ":".join([FOLDER, *others])
     os.environ["HDF5_VOL_CONNECTOR"] = f"h5cow {text}".rstrip()
     if helped:
         _follow_environment()
