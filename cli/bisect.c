@@ -325,15 +325,13 @@ static char **words_for(const bisection *b, const char *name)
 static verdict ask_command(const bisection *b, const char *name)
 {
     char **words = words_for(b, name);
-    cli_watch *watch = cli_watch_new();
     sigset_t before;
     bool ran;
     int code;
 
     sigprocmask(SIG_SETMASK, NULL, &before);
-    code = cli_child_run(words, STDERR_FILENO, watch, &ran);
+    code = cli_child_run(words, STDERR_FILENO, NULL, &ran);
     sigprocmask(SIG_SETMASK, &before, NULL); /* else the next command could not be ended by them */
-    cli_watch_free(watch);
     for (size_t i = 0; words[i] != NULL; i++)
         free(words[i]);
     free(words);

@@ -55,7 +55,7 @@ static int wait_for(pid_t child, const sigset_t *signals, cli_watch *watch)
     for (;;) {
         siginfo_t info;
         pid_t ended = waitpid(child, &state, WNOHANG);
-        struct timespec pause;
+        int number;
 
         if (ended == child && WIFEXITED(state))
             return WEXITSTATUS(state);
@@ -63,8 +63,12 @@ static int wait_for(pid_t child, const sigset_t *signals, cli_watch *watch)
             return 128 + WTERMSIG(state);
         if (ended < 0 && errno != EINTR)
             return cli_fail("cannot wait for the command: %s", strerror(errno));
-        pause = cli_watch_look(watch, child);
-        int number = sigtimedwait(signals, &info, &pause);
+        if (watch == NULL)
+            number = sigwaitinfo(signals, &info);
+        else {
+            const struct timespec pause = cli_watch_look(watch, child);
+            number = sigtimedwait(signals, &info, &pause);
+        }
         if (number > 0 && number != SIGCHLD && info.si_code <= 0)
             kill(child, number);
     }

@@ -17,7 +17,7 @@ void cli_child_quiet(void);
 /* Is this how libhdf5 ends on damaged bytes, and not what somebody has sent, or a limit? */
 bool cli_is_crash(int signal);
 
-/* Runs COMMAND to its end, passes on signals, and lets WATCH look at it. Its standard output goes to the descriptor OUT. The
+/* Runs COMMAND to its end, passes on signals, and lets WATCH, unless that is NULL, look at it. Its standard output goes to the descriptor OUT. The
  * exit code is the command's, 128 + N when signal N ended it; 126 or 127, after saying why, and *RAN false, when it cannot
  * be run. */
 int cli_child_run(char **command, int out, cli_watch *watch, bool *ran);

@@ -135,7 +135,7 @@ static int understand(int argc, char **argv, request *r)
 static int run_with(const char *directory, char *witness, const request *r, char **command)
 {
     char *search = cli_plugin_search_path(directory), *connector = cli_plugin_connector(r->options);
-    cli_watch *watch = cli_watch_new();
+    cli_watch *watch = r->quiet ? NULL : cli_watch_new(); /* nobody is told what it sees */
     cli_heard heard;
     bool ran;
 

@@ -11,6 +11,7 @@
 
 #define SHORTEST 1000000   /* nanoseconds between two looks */
 #define LONGEST  250000000
+#define THOROUGH INT64_C(10000000000) /* at most between two looks that read everything */
 
 cli_watch *cli_watch_new(void)
 {
@@ -49,6 +50,69 @@ static FILE *open_of(pid_t pid, const char *name)
     snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, name);
     return fopen(path, "re");
 }
+
+/* ---- has anything changed? ---- */
+
+/* The process or thread that was started last, of all. 0: the system does not tell. */
+static long newest_process(void)
+{
+    FILE *file = fopen("/proc/loadavg", "re");
+    long pid = 0;
+
+    if (file != NULL) {
+        if (fscanf(file, "%*s %*s %*s %*s %ld", &pid) != 1)
+            pid = 0;
+        fclose(file);
+    }
+    return pid;
+}
+
+/* "123 (name) S 1 ...": fields 23 and 28. */
+static cli_image image_of(pid_t pid)
+{
+    FILE *file = open_of(pid, "stat");
+    cli_image image = {0};
+    char line[1024], *rest = NULL, *field;
+
+    if (file != NULL && fgets(line, sizeof line, file) != NULL && (rest = strrchr(line, ')')) != NULL)
+        rest++;
+    for (int n = 2; rest != NULL && n <= 28 && (field = strsep(&rest, " ")) != NULL; n++)
+        if (n == 23)
+            image.space = strtoull(field, NULL, 10);
+        else if (n == 28)
+            image.stack = strtoull(field, NULL, 10);
+    if (file != NULL)
+        fclose(file);
+    return image;
+}
+
+static unsigned long long code_of(pid_t pid)
+{
+    FILE *file = open_of(pid, "status");
+    unsigned long long code = 0;
+    char line[256];
+
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "VmLib: %llu", &code) == 1)
+            break;
+    if (file != NULL)
+        fclose(file);
+    return code;
+}
+
+/* Is P what it was when its files were read? NOW becomes what it is. */
+static bool is_as_before(const cli_process *p, cli_image *now)
+{
+    *now = image_of(p->pid);
+    if (now->stack != 0 && now->stack == p->image.stack && now->space == p->image.space) {
+        now->code = p->image.code;
+        return true;
+    }
+    now->code = code_of(p->pid);
+    return now->stack != 0 && now->stack == p->image.stack && now->code == p->image.code;
+}
+
+/* ---- what is read ---- */
 
 /* The file that it runs; free() it. NULL: it has ended. */
 static char *program_of(pid_t pid)
@@ -139,11 +203,24 @@ static cli_process *add(cli_watch *watch, pid_t pid, const cli_process *parent, 
     return p;
 }
 
-static void look_at(cli_watch *watch, pid_t pid, const cli_process *parent)
+/* THOROUGH: whether or not anything has changed. */
+static void look_at(cli_watch *watch, pid_t pid, const cli_process *parent, bool thorough)
 {
     cli_process *p = known(watch, pid);
-    char *program = program_of(pid);
+    cli_image now;
+    char *program;
 
+    if (p != NULL && is_as_before(p, &now) && !thorough) {
+        p->image = now;
+        if (!p->own && !p->environment)
+            read_environment(p);
+        return;
+    }
+    if (p == NULL) {
+        now = image_of(pid);
+        now.code = code_of(pid);
+    }
+    program = program_of(pid);
     if (p != NULL && (program == NULL || strcmp(program, p->program) != 0)) {
         p->ended = true;
         parent = p;
@@ -155,6 +232,7 @@ static void look_at(cli_watch *watch, pid_t pid, const cli_process *parent)
         p = add(watch, pid, parent, program);
     else
         free(program);
+    p->image = now;
     if (!p->own) {
         read_environment(p);
         read_files(p);
@@ -181,28 +259,43 @@ static void find_children(cli_watch *watch, const cli_process *p)
             continue;
         while (fscanf(children, "%ld", &pid) == 1)
             if (known(watch, (pid_t)pid) == NULL)
-                look_at(watch, (pid_t)pid, p);
+                look_at(watch, (pid_t)pid, p, true);
         fclose(children);
     }
     closedir(tasks);
 }
 
+static int64_t since(const struct timespec *then)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)(now.tv_sec - then->tv_sec) * 1000000000 + (now.tv_nsec - then->tv_nsec);
+}
+
 struct timespec cli_watch_look(cli_watch *watch, pid_t child)
 {
-    struct timespec now, pause = {.tv_nsec = LONGEST};
-    int64_t elapsed;
+    struct timespec pause = {.tv_nsec = LONGEST};
+    int64_t elapsed = since(&watch->began);
+    bool thorough = elapsed >= watch->thorough, started;
+    long newest;
 
     if (watch->blind)
         return pause;
+    if (thorough)
+        watch->thorough = elapsed + (elapsed < THOROUGH ? elapsed : THOROUGH);
+    newest = newest_process();
+    started = thorough || newest == 0 || newest != watch->newest;
+    watch->newest = newest;
     if (watch->count == 0)
-        look_at(watch, child, NULL);
+        look_at(watch, child, NULL, true);
     for (size_t i = 0; i < watch->count; i++) /* which grows meanwhile */
         if (!watch->processes[i]->ended) {
-            look_at(watch, watch->processes[i]->pid, NULL);
-            find_children(watch, watch->processes[i]);
+            look_at(watch, watch->processes[i]->pid, NULL, thorough);
+            if (started)
+                find_children(watch, watch->processes[i]);
         }
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    elapsed = (int64_t)(now.tv_sec - watch->began.tv_sec) * 1000000000 + (now.tv_nsec - watch->began.tv_nsec);
+    elapsed = since(&watch->began);
     pause.tv_nsec = elapsed / 8 < SHORTEST ? SHORTEST : elapsed / 8 > LONGEST ? LONGEST : (long)(elapsed / 8);
     return pause;
 }
