@@ -321,6 +321,99 @@ static void test_objects_that_were_deleted_before(void **state)
     remove(FILE_NAME);
 }
 
+static hobj_ref_t reference_to(hid_t file, const char *name)
+{
+    hobj_ref_t reference;
+
+    assert_true(H5Rcreate(&reference, file, name, H5R_OBJECT, H5I_INVALID_HID) >= 0);
+    return reference;
+}
+
+/* Questions of the first dereference after opening; THERE: is there an object? */
+static long first_dereference(hid_t file, const hobj_ref_t *reference, bool there)
+{
+    hid_t object;
+
+    asked = 0;
+    H5E_BEGIN_TRY
+    {
+        object = H5Rdereference2(file, H5P_DEFAULT, H5R_OBJECT, reference);
+    }
+    H5E_END_TRY
+    assert_true((object >= 0) == there && (object < 0 || H5Oclose(object) >= 0));
+    return asked;
+}
+
+/* Whether a reference leads to what was deleted does not take going through all that ever was. */
+static void test_references_where_much_was_deleted(void **state)
+{
+    const int beside[] = {FEW, MANY};
+    hid_t fapl = connector_fapl("sync=off");
+    (void)state;
+
+    for (int how = 0; how < 5; how++) { /* 0: reading; 1: writing; 2: what is new; 3, 4: what was deleted before */
+        long times[2];
+
+        for (int i = 0; i < 2; i++) {
+            hid_t file = made(beside[i], fapl);
+            hobj_ref_t reference = reference_to(file, how < 3 ? "work/1" : "beside/1");
+            char name[40];
+
+            for (int k = 0; k < beside[i]; k++) {
+                snprintf(name, sizeof name, "beside/%d", k);
+                assert_true(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
+            }
+            assert_true(H5Fclose(file) >= 0);
+            file = H5Fopen(FILE_NAME, how == 0 || how == 3 ? H5F_ACC_RDONLY : H5F_ACC_RDWR, fapl);
+            assert_true(file >= 0);
+            if (how == 2) {
+                make_dataset(file, "new", 9);
+                reference = reference_to(file, "new");
+            }
+            times[i] = first_dereference(file, &reference, how < 3);
+            assert_true(H5Fclose(file) >= 0);
+        }
+        during("how %d: %ld and %ld questions", how, times[0], times[1]);
+        assert_true(labs(times[0] - times[1]) <= TABLES);
+    }
+    assert_true(H5Pclose(fapl) >= 0);
+    remove(FILE_NAME);
+}
+
+/* Nor what earlier versions had, of a program that makes its file anew each time, or changes it. */
+static void test_references_where_there_are_many_versions(void **state)
+{
+    const int versions[] = {4, 40};
+    hid_t fapl = connector_fapl("sync=off");
+    (void)state;
+
+    for (int how = 0; how < 4; how++) { /* 0, 1: made anew; 2, 3: changed; then 0, 2: read; 1, 3: written */
+        long times[2];
+
+        for (int i = 0; i < 2; i++) {
+            hobj_ref_t reference;
+            hid_t file;
+
+            for (int k = 0; k < versions[i]; k++) {
+                if (how < 2 || k == 0)
+                    make_file(2, fapl);
+                else {
+                    assert_true((file = H5Fopen(FILE_NAME, H5F_ACC_RDWR, fapl)) >= 0);
+                    set_value(file, "work/1", k);
+                    assert_true(H5Fclose(file) >= 0);
+                }
+            }
+            assert_true((file = H5Fopen(FILE_NAME, how % 2 ? H5F_ACC_RDWR : H5F_ACC_RDONLY, fapl)) >= 0);
+            reference = reference_to(file, "work/1");
+            times[i] = first_dereference(file, &reference, true);
+            assert_true(H5Fclose(file) >= 0 && remove(FILE_NAME) == 0);
+        }
+        during("how %d: %ld and %ld questions", how, times[0], times[1]);
+        assert_true(labs(times[0] - times[1]) <= TABLES);
+    }
+    assert_true(H5Pclose(fapl) >= 0);
+}
+
 /* What is open is looked at when the first is asked about, and when what was deleted is closed. */
 static void test_a_deleted_object_that_is_open(void **state)
 {
@@ -408,7 +501,10 @@ int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_objects_beside),
-        cmocka_unit_test(test_objects_that_were_deleted), cmocka_unit_test(test_objects_that_were_deleted_before),
+        cmocka_unit_test(test_objects_that_were_deleted),
+        cmocka_unit_test(test_objects_that_were_deleted_before),
+        cmocka_unit_test(test_references_where_much_was_deleted),
+        cmocka_unit_test(test_references_where_there_are_many_versions),
         cmocka_unit_test(test_a_deleted_object_that_is_open),
         cmocka_unit_test(test_objects_with_several_links),
     };

@@ -417,6 +417,37 @@ static int is_own(cow_file *file, uint64_t address)
     return cow_map_get(&file->own->address, address, NULL) || cow_snapshots_made(file, address) != NULL;
 }
 
+/* The program made it, or changed it, in this transaction, and it is where it was then. */
+static bool found_at_path(const cow_file *file, uint64_t address)
+{
+    const char *path = cow_changes_path(file, address);
+    H5O_info2_t info;
+    bool there;
+
+    if (path == NULL)
+        return false;
+    there = cow_native_leads(file->loc, path) && cow_native_info(file->loc, path, H5O_INFO_BASIC, &info) == 0;
+    if (!there)
+        cow_error_clear();
+    return there && info.fileno == file->fileno && cow_address(&info.token) == address;
+}
+
+/* Can it be told without going through what was ever deleted? Until something loses a link, what the last commit found holds. */
+static bool is_told(cow_file *file, uint64_t address, bool *deleted)
+{
+    *deleted = false;
+    if (found_at_path(file, address))
+        return true;
+    if (cow_changes_edits(file) != 0)
+        return false;
+    if (cow_snapshots_load(file) < 0) {
+        cow_error_clear();
+        return false;
+    }
+    *deleted = cow_snapshots_gone(file, address);
+    return cow_snapshots_known(file, address) && !cow_snapshots_behind(file) && !cow_snapshots_failed(file);
+}
+
 int cow_head_deleted(cow_file *file, const H5O_token_t *head)
 {
     uint64_t address = cow_address(head);
@@ -424,10 +455,13 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
     H5O_info2_t info;
     hsize_t removed;
     unsigned hidden;
+    bool deleted;
     int status;
 
     if (!file->laid_out)
         return 0;
+    if (is_told(file, address, &deleted))
+        return deleted;
     if ((status = is_own(file, address)) != 0)
         return status;
     if (cow_head_links_of_history(file, address, &hidden) < 0)
@@ -461,21 +495,6 @@ int cow_head_deleted(cow_file *file, const H5O_token_t *head)
 
 /* ---- addresses that may lead nowhere ---- */
 
-/* The program made it in this transaction, and it is where it was made. */
-static bool made_here(const cow_file *file, uint64_t address)
-{
-    const char *path = cow_changes_path(file, address);
-    H5O_info2_t info;
-    bool there;
-
-    if (path == NULL)
-        return false;
-    there = cow_native_leads(file->loc, path) && cow_native_info(file->loc, path, H5O_INFO_BASIC, &info) == 0;
-    if (!there)
-        cow_error_clear();
-    return there && info.fileno == file->fileno && cow_address(&info.token) == address;
-}
-
 int cow_head_there(cow_file *file, const H5O_token_t *head)
 {
     uint64_t address = cow_address(head);
@@ -485,5 +504,5 @@ int cow_head_there(cow_file *file, const H5O_token_t *head)
         return 1;
     if (file->laid_out && cow_snapshots_load(file) < 0)
         return -1;
-    return (file->laid_out && cow_snapshots_known(file, address)) || made_here(file, address);
+    return (file->laid_out && cow_snapshots_known(file, address)) || found_at_path(file, address);
 }

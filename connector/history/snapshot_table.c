@@ -66,6 +66,7 @@ struct cow_snapshots {
     size_t mapped; /* rows in memory before that one are not in the maps yet: a commit asks for a few */
     size_t passed; /* rows that were gone through, instead */
     cow_map left_out; /* head objects that the newest version known of them had to do without: not deleted */
+    bool behind;      /* a commit made no version: what it deleted has no row yet */
     cow_map outdated; /* head objects that changed after the newest version: their checksums are of before */
     uint64_t generation;
     by_runs by;
@@ -435,8 +436,10 @@ static int note_lack(void *context, uint64_t version, uint64_t head, bool to_com
     const cow_file *file = context;
     const cow_layout_snapshot_row *row;
 
-    if (to_come)
+    if (to_come) {
+        file->snapshots->behind = true;
         return cow_map_put(&file->snapshots->outdated, head, 0);
+    }
     row = row_of(file, OF_HEAD, head);
     return row != NULL && row->snapshot == UINT64_MAX && row->version == version
                ? cow_map_put(&file->snapshots->left_out, head, 0)
@@ -450,6 +453,7 @@ static int map_rows(cow_file *file)
 
     free_maps(s);
     unmap(s);
+    s->behind = false;
     return cow_lacks_visit(file, note_lack, file);
 }
 
@@ -554,6 +558,11 @@ bool cow_snapshots_newest(const cow_file *file, uint64_t head, uint64_t *snapsho
     if (snapshot != NULL)
         *snapshot = row->snapshot;
     return true;
+}
+
+bool cow_snapshots_behind(const cow_file *file)
+{
+    return file->snapshots->behind;
 }
 
 const cow_layout_snapshot_row *cow_snapshots_made(const cow_file *file, uint64_t address)

@@ -48,6 +48,8 @@ typedef int cow_snapshots_visitor(void *context, uint64_t head, bool gone);
 int cow_snapshots_each(const cow_file *file, cow_snapshots_visitor *visit, void *context);
 /* A version knows HEAD, and it is known to be deleted. */
 bool cow_snapshots_gone(const cow_file *file, uint64_t head);
+/* Was something committed that no version knows yet? */
+bool cow_snapshots_behind(const cow_file *file);
 /* The newest snapshot of a head object; false: none, or none that still counts. */
 bool cow_snapshots_newest(const cow_file *file, uint64_t head, uint64_t *snapshot);
 /* The row of the snapshot at ADDRESS; NULL: there is none, or none any more (or it cannot be read: cow_snapshots_failed). */
