@@ -351,7 +351,7 @@ static verdict ask(bisection *b, size_t i)
     b->verdict[i] = b->path != NULL ? ask_dataset(b, name) : ask_command(b, name);
     if (b->verdict[i] != STOP && !b->json) {
         char *escaped = cli_escape(name);
-        printf("version %s: %s\n", cli_clean(escaped, true), verdicts[b->verdict[i]]);
+        printf("version %s: %s\n", escaped, verdicts[b->verdict[i]]);
         fflush(stdout);
         free(escaped);
     }
@@ -474,11 +474,10 @@ static void print_answer(const bisection *b, size_t bad, cli_clock clock)
     char *name = cli_escape(row->name), *user = cli_escape(row->user), *program = cli_escape(row->program);
     char *message = cli_escape(row->message), time[48];
 
-    printf("the first bad one is version %s\n", cli_clean(name, true));
-    printf("  %s, by %s, with %s\n", cli_time(time, row->time, clock, false), cli_clean(user, true),
-           cli_clean(program, true));
+    printf("the first bad one is version %s\n", name);
+    printf("  %s, by %s, with %s\n", cli_time(time, row->time, clock, false), user, program);
     if (message[0] != '\0')
-        printf("  %s\n", cli_clean(message, true));
+        printf("  %s\n", message);
     free(name);
     free(user);
     free(program);

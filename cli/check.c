@@ -129,8 +129,8 @@ static void list_lacks(cli_check *check)
 
     for (size_t i = 0; i < check->lack_count; i++) {
         cli_lack *lack = &check->lacks[i];
-        lack->path = cli_clean(lack->path, true);
-        lack->reason = cli_clean(lack->reason, true);
+        lack->path = cli_visible(lack->path);
+        lack->reason = cli_visible(lack->reason);
         if (lack->version > check->version_count)
             cli_damaged(check, CLI_BAD_ELSE, 0, 0,
                         "row %zu of what is incomplete belongs to a version that the log ends before",

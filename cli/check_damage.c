@@ -22,7 +22,7 @@ void cli_damaged(cli_check *check, cli_bad kind, uint64_t pool, uint64_t number,
     va_end(list);
     cow_error_clear();
     CLI_RESERVE(check->damage, check->damage_room, check->damages, 1);
-    check->damage[check->damages++] = (cli_damage){kind, pool, number, cli_clean(text, true)};
+    check->damage[check->damages++] = (cli_damage){kind, pool, number, cli_visible(text)};
 }
 
 void cli_check_step(cli_check *check, const char *format, ...)

@@ -2,7 +2,6 @@
 #include "common.h"
 
 #include "base/error.h"
-#include "base/vector.h"
 #include "history/history.h"
 #include "journal/driver.h"
 #include "progress.h"
@@ -20,74 +19,16 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- memory ---- */
-
-static void *or_die(void *block)
-{
-    if (block == NULL) {
-        fputs("h5cow: out of memory\n", stderr);
-        exit(CLI_FAILED);
-    }
-    return block;
-}
-
-void *cli_alloc(size_t count, size_t size)
-{
-    return or_die(calloc(count == 0 ? 1 : count, size));
-}
-
-void cli_reserve(void *array, size_t *room, size_t count, size_t more, size_t size)
-{
-    or_die(cow_vector_reserve(array, room, count, more, size) < 0 ? NULL : array);
-}
-
-bool cli_map_put(cow_map *map, uint64_t key, uint64_t value)
-{
-    bool new = !cow_map_get(map, key, NULL);
-
-    or_die(cow_map_put(map, key, value) < 0 ? NULL : map);
-    return new;
-}
-
-char *cli_strdup(const char *text)
-{
-    return or_die(strdup(text));
-}
-
-char *cli_format_list(const char *format, va_list list)
-{
-    char *text = NULL;
-    int n = vasprintf(&text, format, list);
-
-    return or_die(n < 0 ? NULL : text);
-}
-
-char *cli_format(const char *format, ...)
-{
-    va_list list;
-
-    va_start(list, format);
-    char *text = cli_format_list(format, list);
-    va_end(list);
-    return text;
-}
-
-char *cli_child_path(const char *path, const char *name)
-{
-    return cli_format("%s/%s", path[1] == '\0' ? "" : path, name);
-}
-
 /* ---- errors ---- */
 
 /* In one line, whatever the names in it hold. */
 static void say(const char *format, va_list list)
 {
-    char *text = NULL;
+    char *text = cli_visible(cli_format_list(format, list));
 
-    or_die(vasprintf(&text, format, list) < 0 ? NULL : text);
     cli_progress_end();
     fflush(stdout);
-    fprintf(stderr, "h5cow: %s\n", cli_clean(text, true));
+    fprintf(stderr, "h5cow: %s\n", text);
     free(text);
 }
 
@@ -179,7 +120,7 @@ const char *cli_reason(char *text, size_t size)
     } else {
         cow_error_lowest(text, size);
     }
-    return cli_clean(text, true);
+    return text;
 }
 
 void cli_hdf5_start(void)
@@ -365,38 +306,6 @@ void cli_file_close(cli_file *file)
 
 /* ---- output ---- */
 
-/* Bytes of the UTF-8 character at P (0: not one). Overlong forms and surrogates are refused. */
-static size_t utf8_length(const unsigned char *p)
-{
-    size_t n = p[0] < 0x80                   ? 1
-               : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
-               : (p[0] & 0xf0) == 0xe0       ? 3
-               : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
-                                             : 0;
-
-    for (size_t i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
-        (p[0] == 0xf4 && p[1] > 0x8f))
-        return 0;
-    return n;
-}
-
-char *cli_clean(char *text, bool terminal)
-{
-    for (unsigned char *p = (unsigned char *)text; *p != '\0';) {
-        size_t n = utf8_length(p);
-        /* C0 and DEL, and C1 in its UTF-8 form: a terminal would obey them */
-        bool control = (n == 1 && (*p < 0x20 || *p == 0x7f)) || (n == 2 && p[0] == 0xc2 && p[1] < 0xa0);
-        if (n == 0 || (terminal && control))
-            for (size_t i = 0; i < (n == 0 ? 1 : n); i++)
-                p[i] = n == 1 && (*p == '\n' || *p == '\t' || *p == '\r') ? ' ' : '?';
-        p += n == 0 ? 1 : n;
-    }
-    return text;
-}
-
 const char *cli_bytes(char text[32], double bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
@@ -430,21 +339,6 @@ const char *cli_time(char text[48], int64_t microseconds, cli_clock clock, bool 
     return text;
 }
 
-char *cli_escape(const char *text)
-{
-    static const char letters[] = "abtnvfr";
-    char *escaped = cli_alloc(4 * strlen(text) + 1, 1), *p = escaped;
-
-    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++)
-        if (*c >= 7 && *c <= 13)
-            p += sprintf(p, "\\%c", letters[*c - 7]);
-        else if (*c < 0x20 || *c == 0x7f)
-            p += sprintf(p, "\\x%02x", *c);
-        else
-            *p++ = (char)*c;
-    return escaped;
-}
-
 const char *cli_shape(char *text, size_t size, unsigned rank, const uint64_t dims[])
 {
     size_t used = 0;
@@ -471,37 +365,10 @@ int cli_flush(void)
 
 int cli_json(json_object *value)
 {
-    puts(json_object_to_json_string_ext(value, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
-                                                   JSON_C_TO_STRING_NOSLASHESCAPE));
+    cli_json_put(json_object_to_json_string_ext(value, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
+                                                           JSON_C_TO_STRING_NOSLASHESCAPE));
     json_object_put(value);
     return cli_flush();
-}
-
-json_object *cli_json_text(const char *text)
-{
-    char *copy = cli_clean(cli_strdup(text == NULL ? "" : text), false);
-    json_object *value = json_object_new_string(copy);
-
-    free(copy);
-    return value;
-}
-
-void cli_json_for_terminal(json_object *value)
-{
-    if (json_object_is_type(value, json_type_string)) {
-        char *copy = cli_clean(cli_strdup(json_object_get_string(value)), true);
-        json_object_set_string(value, copy);
-        free(copy);
-    } else if (json_object_is_type(value, json_type_array)) {
-        for (size_t i = 0; i < json_object_array_length(value); i++)
-            cli_json_for_terminal(json_object_array_get_idx(value, i));
-    } else if (json_object_is_type(value, json_type_object)) {
-        json_object_object_foreach(value, key, member)
-        {
-            (void)key;
-            cli_json_for_terminal(member);
-        }
-    }
 }
 
 json_object *cli_json_dims(unsigned rank, const uint64_t dims[])
@@ -546,7 +413,7 @@ void cli_table_cell(cli_table *table, const char *format, ...)
     char *text = cli_format_list(format, list);
     va_end(list);
     CLI_RESERVE(table->cell, table->room, table->cells, 1);
-    table->cell[table->cells++] = cli_clean(text, true);
+    table->cell[table->cells++] = cli_visible(text);
 }
 
 /* Columns on screen: characters, not bytes. */

@@ -86,20 +86,24 @@ int cli_must_be_hdf5(const char *name, char *why, size_t size);
 
 /* ---- output ---- */
 
-/* Make TEXT, which came out of a file, safe to print: bytes that are not UTF-8 become '?', and for a terminal control
- * characters as well. */
-char *cli_clean(char *text, bool terminal);
+/* In TEXT bytes that are not UTF-8 become '?': what JSON can hold. */
+char *cli_clean(char *text);
 /* "1.4 MiB", "312 B". */
 const char *cli_bytes(char text[32], double bytes);
 /* "2026-01-31T12:00:05Z", "2026-01-31T13:00:05+01:00", EXACT: with ".123456" behind the seconds. */
 typedef enum { CLI_UTC, CLI_LOCAL } cli_clock;
 const char *cli_time(char text[48], int64_t microseconds, cli_clock clock, bool exact);
-/* TEXT with "\n", "\t", "\x1b" for what is no character to be shown. free() it. */
+/* TEXT, which came out of a file, safe to print: "\n", "\x1b", "\u202e" for what a terminal does not show as it is, '?' for bytes that
+ * are not UTF-8. What was escaped before stays as it is. free() it. */
 char *cli_escape(const char *text);
+/* The same of TEXT, for free(), which it takes, in one line: blanks for ends of lines and tabulators. */
+char *cli_visible(char *text);
 /* (3, 4) */
 const char *cli_shape(char *text, size_t size, unsigned rank, const uint64_t dims[]);
 /* Print VALUE as JSON and give it back. 0 or CLI_FAILED (standard output is closed, full). */
 int cli_json(json_object *value);
+/* Print TEXT, which is JSON, and a line's end: what a terminal does not show as it is, in strings alone, as \uXXXX. */
+void cli_json_put(const char *text);
 /* Everything was printed: 0, or CLI_FAILED (standard output is closed, full). */
 int cli_flush(void);
 /* A JSON string of TEXT that came out of a file. */

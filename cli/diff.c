@@ -1,6 +1,7 @@
 /* h5cow diff, h5cow show: what differs between two states. Parts: diff.h. */
 #include "diff.h"
 
+#include "pager.h"
 #include "progress.h"
 
 #include <errno.h>
@@ -10,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#define ENOUGH 200 /* bytes of a value, on a terminal */
 
 const char cli_diff_help[] =
     "Usage: h5cow diff [OPTION]... FILE[@REV] [FILE[@REV] [PATH]]\n\n"
@@ -78,13 +81,43 @@ static char *place_in(json_object *item, const char *key)
     return place_of(list);
 }
 
+static bool is_within_character(char byte)
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
 /* Text that came out of a file was made safe for JSON; here it is for a terminal. */
 static void put(const char *text)
 {
     char *escaped = cli_escape(text);
 
-    fputs(cli_clean(escaped, true), stdout);
+    fputs(escaped, stdout);
     free(escaped);
+}
+
+/* TEXT, or as much of it as a terminal is to have: of two that are long, BESIDE being the other one, from where they differ on. */
+static void put_value(const char *text, const char *beside)
+{
+    const size_t length = strlen(text);
+    size_t start = 0, end;
+    char *part;
+
+    if (!cli_pager_terminal() || length <= ENOUGH) {
+        put(text);
+        return;
+    }
+    while (beside != NULL && text[start] != '\0' && text[start] == beside[start])
+        start++;
+    start = beside == NULL || start < ENOUGH / 2 ? 0 : start - ENOUGH / 4;
+    while (start > 0 && is_within_character(text[start]))
+        start--;
+    end = length - start > ENOUGH ? start + ENOUGH : length;
+    while (end < length && end > start && is_within_character(text[end]))
+        end--;
+    part = cli_format("%s%.*s%s", start > 0 ? "\xe2\x80\xa6" : "", (int)(end - start), text + start,
+                      end < length ? "\xe2\x80\xa6" : "");
+    put(part);
+    free(part);
 }
 
 /* NULL: a number that JSON cannot tell. */
@@ -112,9 +145,10 @@ static void print_elements(json_object *found)
         json_object *item = json_object_array_get_idx(list, i);
         char *where = place_in(item, "at");
         printf("    %s: ", where);
-        put(text_of(item, "before"));
+        const char *before = text_of(item, "before"), *after = text_of(item, "after");
+        put_value(before, after);
         fputs(" -> ", stdout);
-        put(text_of(item, "after"));
+        put_value(after, before);
         putchar('\n');
         free(where);
     }
@@ -130,11 +164,11 @@ static void print_attribute(json_object *told)
     put(text_of(told, "name"));
     printf("'%s%s: ", change[0] == 'c' ? "" : " ", change[0] == 'c' ? "" : change);
     if (change[0] != 'a')
-        put(text_of(told, "before"));
+        put_value(text_of(told, "before"), change[0] == 'c' ? text_of(told, "after") : NULL);
     if (change[0] == 'c')
         fputs(" -> ", stdout);
     if (change[0] != 'r')
-        put(text_of(told, "after"));
+        put_value(text_of(told, "after"), change[0] == 'c' ? text_of(told, "before") : NULL);
     putchar('\n');
 }
 
@@ -232,7 +266,7 @@ static void count_item(cli_diff *diff, json_object *item)
     json_object *found = NULL, *value;
 
     ++*(strcmp(change, "added") == 0 ? &r->added : strcmp(change, "removed") == 0 ? &r->removed : &r->changed);
-    cli_table_cell(r->table, "%s", cli_clean(path, true));
+    cli_table_cell(r->table, "%s", path);
     cli_table_cell(r->table, "%s", change);
     if (json_object_object_get_ex(item, "elements", &found) && json_object_object_get_ex(found, "changed", &value)) {
         r->elements += json_object_get_uint64(value);

@@ -174,7 +174,7 @@ static void with_history(patient *p, cli_file *file)
         doctor_say(p->d, "history", "no version yet");
     else
         doctor_say(p->d, "history", "%zu version%s, the newest is '%s'%s; all of them: h5cow log %s", there,
-                   there == 1 ? "" : "s", cli_clean(rows[count - 1].name, true),
+                   there == 1 ? "" : "s", rows[count - 1].name,
                    rows[count - 1].open == COW_LOG_OPEN ? ", not finished by a close" : "", p->name);
     cli_versions_free(rows, count);
 }

@@ -15,8 +15,9 @@ void doctor_say(const doctor *d, const char *key, const char *format, ...)
     va_end(list);
     if (n < 0)
         return;
+    text = cli_visible(text);
     if (!d->json)
-        printf("%-12s %s\n", key, cli_clean(text, true));
+        printf("%-12s %s\n", key, text);
     free(text);
 }
 

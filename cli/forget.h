@@ -40,7 +40,8 @@ typedef struct cli_forgetting {
     bool *go;        /* of each version */
     size_t going;    /* how many */
     uint64_t *alone; /* of each version: bytes of chunks that only it has */
-    uint64_t frees;  /* bytes of chunks that only those that go have */
+    uint64_t *free;  /* of each that goes: bytes that are free once it and the older ones of those that go are gone */
+    uint64_t frees;  /* all of these */
     char *trouble;   /* what could not be read, so that this is not all; NULL: nothing */
     h5cow_collect_t collected;
 } cli_forgetting;

@@ -149,31 +149,40 @@ static int weigh(cli_forgetting *f, const cli_file *file)
 {
     const size_t count = f->states.version_count;
     cow_table *index = cow_layout_table_open(file->loc, COW_TABLE_INDEX, 0, 0);
-    uint64_t *bytes = cli_alloc(count + 2, sizeof *bytes), two[3];
+    uint64_t *bytes = cli_alloc(count + 2, sizeof *bytes);
     cli_storage storage = {0};
     char why[1024];
     int status = 0;
 
     f->alone = cli_alloc(count, sizeof *f->alone);
+    f->free = cli_alloc(count, sizeof *f->free);
     if (index == NULL)
         status =
             cli_fail("'%s' is damaged: %s; 'h5cow verify' says what is left", f->name, cli_reason(why, sizeof why));
     else if (cli_storage_open(&storage, &f->states, index, why, sizeof why) < 0)
         status = cli_fail("'%s' is damaged: %s; 'h5cow verify' says what is left", f->name, why);
     else {
-        cli_owners each = cli_owners_new(&storage), both = cli_owners_new(&storage);
+        cli_owners each = cli_owners_new(&storage), going = cli_owners_new(&storage);
+        going.first = true;
         cli_owners_tree(&each, f->states.head, (uint32_t)count + 1);
-        cli_owners_tree(&both, f->states.head, 1);
+        cli_owners_tree(&going, f->states.head, (uint32_t)count + 1);
         for (size_t i = count; i-- > 0;) {
             cli_owners_tree(&each, f->states.root[i], (uint32_t)i + 1);
-            cli_owners_tree(&both, f->states.root[i], f->go[i] ? 2 : 1);
+            if (!f->go[i])
+                cli_owners_tree(&going, f->states.root[i], (uint32_t)count + 1);
         }
+        for (size_t i = count; i-- > 0;)
+            if (f->go[i])
+                cli_owners_tree(&going, f->states.root[i], (uint32_t)i + 1);
         cli_owners_sum(&each, count + 1, bytes, NULL);
-        cli_owners_sum(&both, 3, two, NULL);
         memcpy(f->alone, bytes + 1, count * sizeof *bytes);
-        f->frees = two[2];
+        cli_owners_sum(&going, count + 1, bytes, NULL);
+        memcpy(f->free, bytes + 1, count * sizeof *bytes);
+        f->frees = 0;
+        for (size_t i = 0; i < count; i++)
+            f->frees += f->free[i];
         cli_owners_free(&each);
-        cli_owners_free(&both);
+        cli_owners_free(&going);
         cli_storage_close(&storage);
     }
     if (index != NULL)
@@ -223,6 +232,7 @@ void cli_forget_free(cli_forgetting *f)
     free(f->why);
     free(f->go);
     free(f->alone);
+    free(f->free);
     free(f->trouble);
     f->states = (cli_states){0};
     f->tags = NULL;
@@ -230,5 +240,5 @@ void cli_forget_free(cli_forgetting *f)
     f->name = f->trouble = NULL;
     f->why = NULL;
     f->go = NULL;
-    f->alone = NULL;
+    f->alone = f->free = NULL;
 }

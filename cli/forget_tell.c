@@ -49,6 +49,7 @@ static int tell_json(const cli_forgetting *f)
         json_object_object_add(item, "forget", json_object_new_boolean(f->go[i]));
         json_object_object_add(item, "reasons", reasons(f, i));
         json_object_object_add(item, "alone", json_object_new_uint64(f->alone[i]));
+        json_object_object_add(item, "frees", json_object_new_uint64(f->free[i]));
         json_object_array_add(list, item);
     }
     if (f->collect && !f->dry) {
@@ -67,12 +68,13 @@ static int tell_json(const cli_forgetting *f)
 
 static void print_versions(const cli_forgetting *f)
 {
-    static const char *const titles[] = {"version", "#", "time", "only in it", "kept as"};
-    cli_table *table = cli_table_open(5, titles);
+    static const char *const titles[] = {"version", "#", "time", "only in it", "frees", "kept as"};
+    cli_table *table = cli_table_open(6, titles);
     char text[48];
 
     cli_table_right(table, 1);
     cli_table_right(table, 3);
+    cli_table_right(table, 4);
     for (size_t i = f->states.version_count; i-- > 0;) {
         if (!is_told(f, i))
             continue;
@@ -88,6 +90,7 @@ static void print_versions(const cli_forgetting *f)
         cli_table_cell(table, "%zu", i + 1);
         cli_table_cell(table, "%s", cli_time(text, f->states.versions[i].time, CLI_LOCAL, false));
         cli_table_cell(table, "%s", cli_bytes(text, (double)f->alone[i]));
+        cli_table_cell(table, "%s", f->go[i] ? cli_bytes(text, (double)f->free[i]) : "");
         cli_table_cell(table, "%s", words);
         free(words);
         json_object_put(why);

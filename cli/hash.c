@@ -384,7 +384,7 @@ static void tell_object(const cli_hash_object *object, const uint8_t hash[HASH],
         return;
     }
     path = cli_escape(object->path);
-    printf("%s  %s\n", hexadecimal(text, hash), cli_clean(path, true));
+    printf("%s  %s\n", hexadecimal(text, hash), path);
     free(path);
 }
 
@@ -405,11 +405,11 @@ static int tell(const cli_hash_walk *w, const char *path, const uint8_t hash[HAS
         return cli_json(answer);
     }
     name = cli_escape(w->argument);
-    printf("%s  %s", hexadecimal(text, hash), cli_clean(name, true));
+    printf("%s  %s", hexadecimal(text, hash), name);
     free(name);
     if (strcmp(path, "/") != 0) {
         name = cli_escape(path);
-        printf(" %s", cli_clean(name, true));
+        printf(" %s", name);
         free(name);
     }
     putchar('\n');

@@ -93,7 +93,7 @@ static int work(const request *r, cow_newfile *new)
     cli_progress_end();
     cli_plugin_unload(import.connector, info);
     if (failed < 0)
-        return cli_fail("%s; nothing was changed", cli_clean(import.why, true));
+        return cli_fail("%s; nothing was changed", import.why);
     if (import.lost_history)
         cli_warn("the older versions of '%s' are not in '%s', which begins with the newest state", from, to);
     tell_nulls(&import.dangling, "nothing");

@@ -1,6 +1,8 @@
 /* How h5cow log shows versions and operations. See log.h. */
 #include "log.h"
 
+#include "pager.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +52,7 @@ static void print_lacks(const cli_listed *l)
     }
 }
 
-/* As it can stand in a line: a program's text is often several, whose indentation says nothing in one. free() it. */
+/* As it can stand in a line, and on a terminal no longer than 40 characters: a program's text is often several, whose indentation says nothing in one. free() it. */
 static char *program_line(const char *text)
 {
     char *copy = cli_strdup(text), *to = copy;
@@ -59,7 +61,7 @@ static char *program_line(const char *text)
         if (*from != ' ' || (to > copy && to[-1] != ' '))
             *to++ = *from;
     *to = '\0';
-    char *escaped = cli_escape(copy), *shown = shorten(escaped, 40);
+    char *escaped = cli_escape(copy), *shown = cli_pager_terminal() ? shorten(escaped, 40) : cli_strdup(escaped);
     free(escaped);
     free(copy);
     return shown;

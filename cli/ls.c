@@ -80,7 +80,7 @@ static void put_cell(cli_table *table, const char *text, const char *behind)
 {
     char *escaped = cli_escape(text);
 
-    cli_table_cell(table, "%s%s", cli_clean(escaped, true), behind);
+    cli_table_cell(table, "%s%s", escaped, behind);
     free(escaped);
 }
 

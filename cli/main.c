@@ -44,9 +44,9 @@ static const cli_page pages[] = {
 static const char about[] =
     "Usage: h5cow VERB [OPTION]... ARGUMENT...\n\n"
     "Version history for HDF5 files, for programs that know nothing of it.\n\n"
-    "FILE@REV names a version where one is taken. REV is its name, a tag, #N (the N-th version), ~N (N before the newest),\n"
-    "latest, or {2026-01-31T12:00}, {yesterday}, {2 hours ago} (the newest that is not younger). A file that is really called\n"
-    "FILE@REV wins.\n\n"
+    "FILE@REV names a version where one is taken. REV is its name, a tag, #N (the N-th version; so is N where that is no\n"
+    "name), ~N (N before the newest), latest, or {2026-01-31T12:00}, {yesterday}, {2 hours ago} (the newest that is not\n"
+    "younger). A file that is really called FILE@REV wins.\n\n"
     "Exit code: 0 all is well, 1 damage or something wrong was found, 2 wrong usage or failure.\n";
 
 static const cli_page *find(const char *name)

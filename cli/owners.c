@@ -122,15 +122,17 @@ void cli_owners_free(cli_owners *o)
     cow_map_free(&o->nodes);
 }
 
-static uint32_t merged(uint32_t before, uint32_t owner)
+static uint32_t merged(const cli_owners *o, uint32_t before, uint32_t owner)
 {
+    if (o->first && before != CLI_NOBODY)
+        return before;
     return before == CLI_NOBODY || before == owner ? owner : CLI_SEVERAL;
 }
 
 static void mark_slot(cli_owners *o, uint64_t pool, uint64_t slot, uint32_t owner)
 {
     if (slot < o->storage->pools[pool].room)
-        o->slot[pool][slot] = merged(o->slot[pool][slot], owner);
+        o->slot[pool][slot] = merged(o, o->slot[pool][slot], owner);
 }
 
 /* Its base and its pieces. */
@@ -138,7 +140,7 @@ static int mark_composed(cli_owners *o, const cow_grid *grid, uint64_t pool, uin
 {
     const cli_storage *s = o->storage;
     uint64_t *known = cow_map_at(&o->nodes, cow_composed_offset(entry));
-    uint32_t before = known == NULL ? CLI_NOBODY : (uint32_t)*known, after = merged(before, owner);
+    uint32_t before = known == NULL ? CLI_NOBODY : (uint32_t)*known, after = merged(o, before, owner);
     cow_composed composed;
     cow_piecing cut;
 
@@ -160,7 +162,7 @@ static int mark_node(cli_owners *o, const cow_grid *grid, uint64_t pool, uint64_
                      uint32_t owner)
 {
     uint64_t *known = cow_map_at(&o->nodes, offset);
-    uint32_t before = known == NULL ? CLI_NOBODY : (uint32_t)*known, after = merged(before, owner);
+    uint32_t before = known == NULL ? CLI_NOBODY : (uint32_t)*known, after = merged(o, before, owner);
     cow_node *node;
     int status = 0;
 
@@ -226,7 +228,7 @@ void cli_owners_tree(cli_owners *o, size_t root, uint32_t owner)
     waiting[count++] = root;
     while (count > 0) {
         size_t at = waiting[--count];
-        uint32_t after = merged(o->object[at], owner);
+        uint32_t after = merged(o, o->object[at], owner);
         if (o->object[at] == after)
             continue;
         o->object[at] = after;

@@ -57,6 +57,7 @@ typedef struct cli_owners {
     uint32_t *object; /* of the graph */
     cow_map nodes;    /* offset -> owner */
     uint32_t **slot;  /* of each pool, its room */
+    bool first;       /* what several reach is the first one's, not CLI_SEVERAL */
 } cli_owners;
 
 cli_owners cli_owners_new(const cli_storage *storage);

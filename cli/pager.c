@@ -48,6 +48,11 @@ static void wait_for_pager(void)
         ;
 }
 
+bool cli_pager_terminal(void)
+{
+    return pager > 0 || isatty(STDOUT_FILENO);
+}
+
 void cli_pager_start(void)
 {
     const char *terminal = getenv("TERM"), *command = chosen();

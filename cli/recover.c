@@ -54,7 +54,7 @@ static void say(answer *a, json_object *list, const char *format, ...)
     if (vasprintf(&text, format, arguments) < 0)
         text = cli_strdup("?");
     va_end(arguments);
-    cli_clean(text, true);
+    text = cli_visible(text);
     if (!a->json)
         printf("%s\n", text);
     json_object_array_add(list, cli_json_text(text));

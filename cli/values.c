@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENOUGH 200 /* bytes of a value */
+#define NAME_BYTES 65536 /* more than a name in an enumeration can have */
 
 /* ---- types ---- */
 
@@ -105,7 +105,6 @@ typedef struct told {
     hid_t file;
     char *text;
     size_t length, room;
-    bool full; /* there is more than ENOUGH */
 } told;
 
 static void tell(told *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -113,22 +112,14 @@ static void tell(told *t, const char *format, ...)
 {
     va_list list;
 
-    if (t->full)
-        return;
     va_start(list, format);
     char *more = cli_format_list(format, list);
     va_end(list);
     size_t n = strlen(more);
-    CLI_RESERVE(t->text, t->room, t->length, n + 8);
+    CLI_RESERVE(t->text, t->room, t->length, n + 1);
     memcpy(t->text + t->length, more, n + 1);
     t->length += n;
     free(more);
-    if (t->length <= ENOUGH)
-        return;
-    for (t->length = ENOUGH; t->length > 0 && ((unsigned char)t->text[t->length] & 0xc0) == 0x80; t->length--)
-        ;
-    strcpy(t->text + t->length, "\xe2\x80\xa6");
-    t->full = true;
 }
 
 static void tell_value(told *t, hid_t type, const void *value);
@@ -186,7 +177,7 @@ static void tell_number(told *t, hid_t type, const void *value, H5T_class_t clas
 static void tell_bytes(told *t, size_t size, const unsigned char *bytes)
 {
     tell(t, "0x");
-    for (size_t i = 0; i < size && !t->full; i++)
+    for (size_t i = 0; i < size; i++)
         tell(t, "%02x", bytes[i]);
 }
 
@@ -196,7 +187,7 @@ static void tell_text(told *t, const char *text, size_t most)
 
     memcpy(copy, text, most);
     escaped = cli_escape(copy);
-    tell(t, "\"%s\"", cli_clean(escaped, true));
+    tell(t, "\"%s\"", escaped);
     free(escaped);
     free(copy);
 }
@@ -211,7 +202,7 @@ static void tell_string(told *t, hid_t type, const void *value)
         if (text == NULL)
             tell(t, "nothing");
         else
-            tell_text(t, text, strnlen(text, ENOUGH + 4));
+            tell_text(t, text, strlen(text));
         return;
     }
     size = strnlen(text, size);
@@ -222,13 +213,18 @@ static void tell_string(told *t, hid_t type, const void *value)
 
 static void tell_enum(told *t, hid_t type, const void *value)
 {
-    char name[ENOUGH + 4];
+    char *name = cli_alloc(NAME_BYTES, 1), *escaped;
+    bool named = H5Tenum_nameof(type, value, name, NAME_BYTES) >= 0;
     hid_t base;
 
-    if (H5Tenum_nameof(type, value, name, sizeof name) >= 0) {
-        tell(t, "%s", cli_clean(name, true));
-        return;
+    if (named) {
+        escaped = cli_escape(name);
+        tell(t, "%s", escaped);
+        free(escaped);
     }
+    free(name);
+    if (named)
+        return;
     H5Eclear2(H5E_DEFAULT);
     base = H5Tget_super(type);
     tell_value(t, base, value);
@@ -240,7 +236,7 @@ static void tell_several(told *t, hid_t type, size_t count, const unsigned char 
     size_t size = H5Tget_size(type);
 
     tell(t, "[");
-    for (size_t i = 0; i < count && !t->full; i++) {
+    for (size_t i = 0; i < count; i++) {
         tell(t, "%s", i == 0 ? "" : ", ");
         tell_value(t, type, values + i * size);
     }
@@ -270,10 +266,10 @@ static void tell_compound(told *t, hid_t type, const unsigned char *value)
     int members = H5Tget_nmembers(type);
 
     tell(t, "{");
-    for (int m = 0; m < members && !t->full; m++) {
+    for (int m = 0; m < members; m++) {
         char *name = H5Tget_member_name(type, (unsigned)m), *escaped = cli_escape(name == NULL ? "?" : name);
         hid_t member = H5Tget_member_type(type, (unsigned)m);
-        tell(t, "%s%s: ", m == 0 ? "" : ", ", cli_clean(escaped, true));
+        tell(t, "%s%s: ", m == 0 ? "" : ", ", escaped);
         tell_value(t, member, value + H5Tget_member_offset(type, (unsigned)m));
         free(escaped);
         H5free_memory(name);
@@ -282,25 +278,40 @@ static void tell_compound(told *t, hid_t type, const unsigned char *value)
     tell(t, "}");
 }
 
+/* A path of the object of TOKEN, to be shown. free() it. */
+static char *name_of(hid_t file, H5O_token_t token)
+{
+    hid_t object = H5Oopen_by_token(file, token);
+    ssize_t length = object < 0 ? -1 : H5Iget_name(object, NULL, 0);
+    char *name = cli_alloc(length > 0 ? (size_t)length + 1 : 2, 1), *escaped;
+
+    if (length <= 0 || H5Iget_name(object, name, (size_t)length + 1) <= 0)
+        strcpy(name, "?");
+    if (object >= 0)
+        H5Oclose(object);
+    escaped = cli_escape(name);
+    free(name);
+    return escaped;
+}
+
 static void tell_reference(told *t, hid_t type, const void *value)
 {
     unsigned char copy[sizeof(H5R_ref_t)] __attribute__((aligned(16))) = {0};
     cow_import_reference r;
-    char name[ENOUGH + 4] = "?";
-    hid_t object;
+    char *name;
 
     memcpy(copy, value, H5Tget_size(type) < sizeof copy ? H5Tget_size(type) : sizeof copy);
     if (cow_import_reference_look(t->file, type, copy, &r) < 0)
         r.state = COW_REFERENCE_DANGLES; /* no memory */
     if (r.state == COW_REFERENCE_GOOD) {
-        if ((object = H5Oopen_by_token(t->file, r.token)) >= 0) {
-            if (H5Iget_name(object, name, sizeof name) <= 0)
-                snprintf(name, sizeof name, "?");
-            H5Oclose(object);
+        name = name_of(t->file, r.token);
+        tell(t, "reference to %s", name);
+        free(name);
+        if (r.attribute != NULL) {
+            name = cli_escape(r.attribute);
+            tell(t, " attribute '%s'", name);
+            free(name);
         }
-        tell(t, "reference to %s", cli_clean(name, true));
-        if (r.attribute != NULL)
-            tell(t, " attribute '%s'", cli_clean(r.attribute, true));
         if (r.region >= 0)
             tell(t, " (%lld elements)", (long long)H5Sget_select_npoints(r.region));
     } else
@@ -315,8 +326,6 @@ static void tell_value(told *t, hid_t type, const void *value)
 {
     H5T_class_t class = H5Tget_class(type);
 
-    if (t->full)
-        return;
     if (class == H5T_INTEGER || class == H5T_FLOAT)
         tell_number(t, type, value, class);
     else if (class == H5T_STRING)

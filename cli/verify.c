@@ -340,7 +340,7 @@ char *cli_verify_rewritten(const char *name, json_object *damages)
     cow_journal_report_free(&r);
     if (journal || cow_disk_mentions(&cow_disk_system, name, COW_GROUP, UINT64_MAX) <= 0)
         return NULL;
-    shown = cli_clean(cli_strdup(name), true);
+    shown = cli_visible(cli_strdup(name));
     said = cli_format("%s has a history but no journal, as what h5repack writes: another program has rewritten it, so its "
                       "history cannot be used; for a new one that begins with its newest state: h5cow import %s OUT",
                       shown, shown);
@@ -399,7 +399,7 @@ static int print_answer(const char *file, const char *since, answer *a, double s
         free(rewritten);
         return cli_json(whole) != 0 ? CLI_FAILED : damages > 0 ? CLI_DAMAGED : CLI_OK;
     }
-    char *shown = cli_clean(cli_strdup(file), true);
+    char *shown = cli_visible(cli_strdup(file));
     cli_json_for_terminal(a->damages);
     cli_json_for_terminal(a->lacks);
     if (rewritten != NULL)

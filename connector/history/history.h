@@ -145,8 +145,9 @@ int cow_versions_tell(cow_file *file, uint64_t first, uint64_t count, size_t eac
 /* ---- versions ---- */
 
 /* NATIVE_FILE must be able to read text: an ordinary open file, or cow_file_native, not one just being opened. */
-/* Path of a version's root group ("/_versioned_data/versions/3") for REVISION: a name, a tag, ~N (N before the newest),
- * {TIME} (the newest not after the last moment of what base/times.h takes). -1 COW_NOT_FOUND with the versions there are. */
+/* Path of a version's root group ("/_versioned_data/versions/3") for REVISION: a name, a tag, #N (the N-th), N where that is nobody's
+ * name, ~N (N before the newest), {TIME} (the newest not after the last moment of what base/times.h takes). -1 COW_NOT_FOUND with the
+ * versions there are. */
 int cow_revision_resolve(void *native_file, const char *revision, char path[], size_t size);
 /* Identity in a version. An object of a version bears the token that the head's object has, or had: so references in
  * its data name it, and it equals what they lead to. */

@@ -310,6 +310,8 @@ static int resolve(cow_loc file, const char *revision, char path[], size_t size)
     }
     if (strcmp(revision, "latest") == 0 || strcmp(revision, "head") == 0)
         return by_distance(file, revision, 0, path, size);
+    if (parse_number(revision, &number) == 0) /* nobody's name: versions that were renamed keep their number */
+        return by_number(file, revision, number, path, size);
     return no_revision(file, revision);
 }
 

@@ -370,6 +370,8 @@ class Weighed(Numbered):
     """Why it stays: "newest", "tag NAME", "named", "last", "hourly" ... "within"."""
     alone: int
     """Bytes of chunks that no other version has, and not the newest state."""
+    frees: int
+    """Bytes that are free once it is gone, and the older ones that go; 0 where it stays."""
 
 
 @dataclass(frozen=True)
@@ -392,7 +394,8 @@ def _forgotten(verb: str, *arguments: str, options: Sequence[str]) -> Forgotten:
         raise Error(f"what would be freed cannot be told: {told['trouble']}")
     weighed = (
         Weighed(
-            one["number"], one["name"], _time(one["time_us"]), one["forget"], tuple(one["reasons"]), one["alone"]
+            one["number"], one["name"], _time(one["time_us"]), one["forget"], tuple(one["reasons"]), one["alone"],
+            one["frees"],
         )
         for one in told["versions"]
     )
