@@ -2,10 +2,12 @@
 and calls of HDF5 (test_growth.c) say nothing of what is done without HDF5."""
 
 import re
+import subprocess
 import sys
 
 import h5py
 import pytest
+from conftest import PLUGINS, STOCK
 
 # N datasets in group `g`, each with a pool of its own (chunks of another size), or with the same; then one of them is changed.
 MAKE = """
@@ -23,6 +25,32 @@ def instructions(programs, tmp_path, *command):
     done = programs.connector("valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *command, options="threads=1")
     assert done.returncode == 0, done.stderr
     return done.stdout, int(re.search(r"^totals: (\d+)", out.read_text(), re.M).group(1))
+
+
+# HDF5 opens each file of HDF5_PLUGIN_PATH for each filter that it does not know.
+FILTERS = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+print(sum(library.H5Zfilter_avail(40000 + k) for k in range(int(sys.argv[2]))))
+"""
+
+
+def test_asking_for_filters_that_are_not_there(programs, tmp_path):
+    """With nothing but HDF5_PLUGIN_PATH, as with the connector in use: versioned-hdf5 asks for all 65,536 when it is imported."""
+    with open("/proc/self/maps") as maps:
+        library = next(line.split()[-1] for line in maps if re.search(r"/libhdf5(_serial)?[-.][^/]*so", line))
+    each = []
+    for connector in {"HDF5_VOL_CONNECTOR": "h5cow"}, {}:
+        counted = []
+        for n in 1, 41:
+            out = tmp_path / "callgrind.out"
+            done = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", sys.executable, "-S", "-c", FILTERS, library, str(n)],
+                                  env={**STOCK, "HDF5_PLUGIN_PATH": PLUGINS, **connector}, capture_output=True, text=True)
+            assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+            counted.append(int(re.search(r"^totals: (\d+)", out.read_text(), re.M).group(1)))
+        each.append((counted[1] - counted[0]) / 40)
+    in_use, path_only = each
+    assert 0 < path_only < 2 * in_use, (in_use, path_only)
 
 
 @pytest.mark.parametrize("pools", ["pools of their own", "one pool"])

@@ -1,5 +1,5 @@
 /* How programs begin and end: what they leave open, H5close and going on, files whose last commit failed. Each program
- * runs in a process of its own, natively and through the connector, with the plugin unloaded by H5close and without. It
+ * runs in a process of its own, natively and through the connector, with the plugin loaded before HDF5 looks for it and not. It
  * must end in the same way, print the same on both outputs, and leave the same in its files.
  *
  *   test_lifecycle PLUGIN [PROGRAM]            all, or one
@@ -524,7 +524,7 @@ static void only_calls(char *text)
     *to = '\0';
 }
 
-/* With the plugin KEPT in memory when H5close closes it, or not. */
+/* With the plugin KEPT by the program, which has loaded it before HDF5 does, or not. */
 static bool same(const program *p, unsigned left, unsigned mode, bool kept)
 {
     bool same = true;
