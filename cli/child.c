@@ -2,6 +2,7 @@
 #include "child.h"
 
 #include "common.h"
+#include "journal/journal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -93,6 +94,7 @@ int cli_child_run(char **command, int out, cli_watch *watch, bool *ran)
     if (child == 0) {
         signal(SIGXFSZ, size_limit);
         sigprocmask(SIG_SETMASK, &before, NULL);
+        unsetenv(COW_LOOKS_VARIABLE); /* for this command alone */
         if (out == STDOUT_FILENO || dup2(out, STDOUT_FILENO) >= 0)
             execvp(command[0], command);
         error = errno;

@@ -7,6 +7,7 @@
 #include "journal/inspect.h"
 #include "journal/locks.h"
 #include "tables.h"
+#include "waiting.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -249,12 +250,20 @@ static void look_at_journal(patient *p)
         doctor_say(p->d, "journal", "damaged");
     else if (slot->sequence == slot->applied && !r.flagged)
         doctor_say(p->d, "journal", "nothing is pending");
-    else
-        doctor_say(p->d, "journal",
-                   "%llu commit%s wait%s to be applied%s: HDF5 without h5cow does not see them yet; 'h5cow recover "
-                   "%s', or the next program that writes the file, applies them",
-                   (unsigned long long)(slot->sequence - slot->applied), slot->sequence - slot->applied == 1 ? "" : "s",
-                   slot->sequence - slot->applied == 1 ? "s" : "", r.flagged ? ", and are half applied" : "", p->name);
+    else {
+        char *waiting = cli_waiting_text(p->name, &r);
+
+        if (waiting != NULL)
+            doctor_say(p->d, "journal", "%s", waiting);
+        if (r.flagged)
+            doctor_say(
+                p->d, waiting == NULL ? "journal" : "",
+                "half applied: HDF5 without h5cow refuses the file, until 'h5cow apply %s', or the next program that "
+                "writes the file",
+                p->name);
+        add(p, "why_pending", waiting == NULL ? NULL : cli_json_text(waiting));
+        free(waiting);
+    }
     if (r.hidden || (r.journal && !r.unfinished &&
                      (r.newest < 0 || (!r.whole[r.newest] && !r.slot[r.newest].unsynced) || r.size < slot->end)))
         doctor_wrong(p->d, "'%s' is damaged: its journal cannot be used; 'h5cow recover %s' says more", p->name,

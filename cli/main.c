@@ -1,6 +1,7 @@
 /* h5cow: the command. Finds the verb and lets it work; each verb is a file of its own. */
 #include "child.h"
 #include "common.h"
+#include "journal/journal.h"
 #include "library/library.h"
 #include "manual.h"
 #include "pager.h"
@@ -35,6 +36,7 @@ static const cli_page pages[] = {
     {"gc", cli_gc_help, "make free what no version needs any more", cli_gc, false},
     {"copy", cli_copy_help, "copy a file with its history, also while it is written", cli_copy_verb, false},
     {"verify", cli_verify_help, "check every stored chunk and everything that names it", cli_verify, false},
+    {"apply", cli_apply_help, "let programs without h5cow see the newest state", cli_apply, false},
     {"recover", cli_recover_help, "finish what a crash left half done; save what can be read of a damaged file",
      cli_recover, false},
     {"doctor", cli_doctor_help, "say what is wrong with the installation, or with a file", cli_doctor, false},
@@ -158,6 +160,7 @@ int main(int argc, char **argv)
         return no_verb(argv[1]);
     if (cow_library_find(getenv("H5COW_LIBHDF5"), why, sizeof why) < 0)
         return cli_fail("no HDF5 library can be used: %s; set H5COW_LIBHDF5 to the file of one", why);
+    setenv(COW_LOOKS_VARIABLE, "1", 1);
     if (page->paged)
         cli_pager_start();
     return page->verb(argc - 1, argv + 1);

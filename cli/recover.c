@@ -220,7 +220,7 @@ static int finish(answer *a, const char *name, const cow_journal_report *before)
     if (after.extents > 0)
         say(a, a->done,
             "not applied yet: somebody is reading an older state; every program with h5cow sees the newest one, "
-            "and the next that writes the file after the readers have closed it applies it");
+            "and the last reader of them that closes the file applies it");
     if (torn(before) && !torn(&after))
         say(a, a->done, "put right: the superblock");
     if (after.size < before->size)

@@ -1,5 +1,6 @@
 /* h5cow stat: what is stored for each dataset of a version, and what the whole history costs against keeping a plain
  * copy of every version. */
+#include "base/error.h"
 #include "base/ids.h"
 #include "common.h"
 #include "composed.h"
@@ -8,6 +9,7 @@
 #include "pools.h"
 #include "tables.h"
 #include "values.h"
+#include "waiting.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +20,8 @@ const char cli_stat_help[] =
     "Usage: h5cow stat [--json] FILE[@REV]\n\n"
     "Shows the datasets of the newest state, or of version REV: type, shape, chunk shape, chunks that are stored and\n"
     "how many of them are distinct, bytes of the data and bytes as stored, their ratio, filters. Then the totals of the\n"
-    "whole file, and what the same versions would take as plain HDF5 files with the same filters.\n\n"
+    "whole file, and what the same versions would take as plain HDF5 files with the same filters. Says when commits wait to\n"
+    "be applied, and why.\n\n"
     "      --json    the answer as one JSON object\n"
     "  -h, --help\n";
 
@@ -38,6 +41,8 @@ typedef struct item {
 
 typedef struct survey {
     cli_file *file;
+    char *waiting; /* commits that wait to be applied, and why; NULL: none */
+    uint64_t waiting_count;
     cli_dataset_row *datasets;
     size_t dataset_count;
     cli_pool *pools;
@@ -332,6 +337,8 @@ static int print(const survey *s, size_t root, size_t versions, totals all, uint
         json_object_object_add(sums, "plain_copies_bytes", json_object_new_uint64(all.plain));
         json_object_object_add(sums, "ratio", json_object_new_double(ratio));
         json_object_object_add(answer, "totals", sums);
+        json_object_object_add(answer, "waiting", json_object_new_uint64(s->waiting_count));
+        json_object_object_add(answer, "why_waiting", s->waiting == NULL ? NULL : cli_json_text(s->waiting));
         return cli_json(answer);
     }
     m.table = cli_table_open(10, titles);
@@ -345,7 +352,22 @@ static int print(const survey *s, size_t root, size_t versions, totals all, uint
            cli_bytes(text[2], (double)file_bytes - (double)chunk_bytes));
     printf("as plain copies, one a version, with the same filters: %s, %.2f times as much (%s of data)\n",
            cli_bytes(text[0], (double)all.plain), ratio, cli_bytes(text[1], (double)all.logical));
+    if (s->waiting != NULL)
+        printf("%s\n", s->waiting);
     return cli_flush();
+}
+
+static void look_for_waiting(survey *s)
+{
+    cow_journal_report r;
+
+    if (cow_journal_inspect(s->file->name, &r) < 0) {
+        cow_error_clear(); /* what can be read of the file says the rest */
+        return;
+    }
+    s->waiting_count = cli_waiting_count(&r);
+    s->waiting = cli_waiting_text(s->file->name, &r);
+    cow_journal_report_free(&r);
 }
 
 static int stat_file(cli_file *file, bool json)
@@ -360,6 +382,7 @@ static int stat_file(cli_file *file, bool json)
     int status = CLI_FAILED;
 
     s.graph.context = &s;
+    look_for_waiting(&s);
     if (cli_versions_read(file, &versions, &version_count, why, sizeof why) < 0 ||
         cli_datasets_read(file, &s.datasets, &s.dataset_count, why, sizeof why) < 0 ||
         cli_pool_count(file, &s.pool_count, why, sizeof why) < 0)
@@ -418,6 +441,7 @@ done:
         s.log->close(s.log);
     cli_graph_free(&s.graph);
     free(s.datasets);
+    free(s.waiting);
     cli_versions_free(versions, version_count);
     return status;
 }

@@ -20,6 +20,7 @@
  */
 #include "crash_programs.h"
 #include "files.h"
+#include "journal/journal.h"
 #include "journal_states.h"
 #include "random.h"
 #include "results.h"
@@ -83,6 +84,7 @@ int main(int argc, char **argv)
     char arguments[256] = "";
     crash_totals total = {0};
 
+    setenv(COW_LOOKS_VARIABLE, "1", 1); /* what is looked at stays as it is; how it is applied, a writer's opening shows */
     for (int i = 1; i < argc; i++)
         snprintf(arguments + strlen(arguments), sizeof arguments - strlen(arguments), " %s", argv[i]);
     for (int i = 1; i < argc; i++)

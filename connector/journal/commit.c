@@ -690,6 +690,7 @@ static int put_commit(cow_journal *journal, cow_journal_extent *extent, cow_over
     }
     cow_lock_publish(&journal->lock, slot.generation);
     journal->phase = COW_JOURNAL_COMMITTED;
+    journal->committed |= slot.sequence > journal->slot.sequence;
     journal->slot = slot;
     journal->trusted = journal->renewed = true;
     journal->committed_end = extent->end;

@@ -117,6 +117,12 @@ static int system_sync_folder(void *context, const char *name)
     return status;
 }
 
+static int system_times(void *context, int fd, const struct timespec times[2])
+{
+    (void)context;
+    return futimens(fd, times);
+}
+
 static int system_unlink(void *context, const char *name)
 {
     (void)context;
@@ -146,6 +152,7 @@ const cow_disk_calls cow_disk_system = {
     .unlink = system_unlink,
     .rename = system_rename,
     .hole = system_hole,
+    .times = system_times,
     .preadv = system_preadv,
 };
 

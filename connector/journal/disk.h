@@ -34,6 +34,7 @@ typedef struct cow_disk_calls {
     int (*unlink)(void *context, const char *name);      /* NULL, and the next: not done */
     int (*rename)(void *context, const char *from, const char *to);
     int (*hole)(void *context, int fd, off_t offset, off_t size); /* fallocate, FALLOC_FL_PUNCH_HOLE; NULL: not done */
+    int (*times)(void *context, int fd, const struct timespec times[2]); /* futimens; NULL: not done */
     ssize_t (*preadv)(void *context, int fd, const struct iovec *parts, int n, off_t offset); /* NULL: by pread */
 } cow_disk_calls;
 

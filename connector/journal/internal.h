@@ -1,5 +1,5 @@
 /* What the parts of the journal share. From the bottom to the top: state.c (what all ask), write_out.c, commit.c (W3 to W6), recover.c
- * (finding the newest state), choice.c (another one), journal.c (opening, reading, writing), inspect.c (for the command). */
+ * (finding the newest state), choice.c (another one), journal.c (opening, reading, writing), closing.c, image.c, inspect.c (for the command). */
 #ifndef COW_JOURNAL_INTERNAL_H
 #define COW_JOURNAL_INTERNAL_H
 
@@ -54,6 +54,9 @@ struct cow_journal {
     cow_journal_options options;
     cow_journal_phase phase;
     char failure[512];
+    struct timespec
+        modified;   /* when the state that this writer found was written; stands for the time of its last change */
+    bool committed; /* this opening has made a new state */
     bool made;      /* by this opening: the name led nowhere before */
     bool abandoned; /* nothing failed: cow_journal_abandon, whose INSTEAD this is, owned */
     char *instead;
@@ -93,6 +96,8 @@ struct cow_journal {
 /* journal.c */
 /* For tests: the calls of files whose options name none, from now on. NULL: the system's. */
 void cow_journal_use_calls(const cow_disk_calls *calls);
+/* Lets go of everything, without a commit: closing.c. */
+void cow_journal_free(cow_journal *journal);
 
 /* state.c */
 bool cow_journal_sticky(const cow_journal *journal);

@@ -132,7 +132,7 @@ void cow_journal_state(const cow_journal *journal, uint64_t *sequence, uint64_t 
 
 /* ---- opening ---- */
 
-static void free_journal(cow_journal *journal)
+void cow_journal_free(cow_journal *journal)
 {
     for (cow_journal **at = &table.first; *at != NULL; at = &(*at)->next)
         if (*at == journal) {
@@ -174,6 +174,13 @@ static int refuse_truncation(const cow_journal *journal)
                      journal->name);
 }
 
+static int lock_writer(const cow_journal *journal)
+{
+    return journal->options.brief
+               ? cow_lock_writer_briefly(&journal->lock)
+               : cow_lock_writer(&journal->lock, journal->options.borrowed ? 0 : journal->options.lock_timeout);
+}
+
 /* A new file, or one that is to be emptied: it gets its journal with the first commit. */
 static int open_new(cow_journal *journal, bool truncate)
 {
@@ -181,8 +188,7 @@ static int open_new(cow_journal *journal, bool truncate)
     cow_anchor old;
     int begun, status = 0;
 
-    if (cow_lock_writer(&journal->lock, journal->options.lock_timeout) < 0 ||
-        cow_disk_about(&journal->disk, &about) < 0)
+    if (lock_writer(journal) < 0 || cow_disk_about(&journal->disk, &about) < 0)
         return -1;
     begun = about.st_size == 0 ? 0 : cow_anchor_look(&journal->disk, (uint64_t)about.st_size, &old);
     if (begun < 0) /* who cannot look must not overwrite */
@@ -254,8 +260,7 @@ void cow_journal_unlock_plain(cow_journal *journal)
 
 static int open_with_journal(cow_journal *journal, bool writable)
 {
-    if (writable &&
-        cow_lock_writer(&journal->lock, journal->options.borrowed ? 0 : journal->options.lock_timeout) < 0) {
+    if (writable && lock_writer(journal) < 0) {
         if (!journal->options.borrowed)
             return -1;
         cow_error_clear(); /* HDF5 asks for writing because the file that led here is open for writing */
@@ -308,12 +313,11 @@ static int load(cow_journal *journal, cow_journal_mode mode, struct stat *about)
     }
     /* an empty file may be one that is just being created: who has waited for that looks again */
     if (mode.writable && !mode.truncate && about->st_size == 0 && !options->borrowed &&
-        (cow_lock_writer(&journal->lock, options->lock_timeout) < 0 || cow_disk_about(&journal->disk, about) < 0))
+        (lock_writer(journal) < 0 || cow_disk_about(&journal->disk, about) < 0))
         return -1;
     if (mode.writable && (mode.truncate || about->st_size == 0) && !options->borrowed)
         return open_new(journal, mode.truncate); /* HDF5 makes a file of an empty one that it opens for writing */
-    if (mode.writable && cow_lock_is_writing(&journal->lock) &&
-        cow_lock_writer(&journal->lock, options->lock_timeout) < 0)
+    if (mode.writable && cow_lock_is_writing(&journal->lock) && lock_writer(journal) < 0)
         return -1; /* also a file that is just being created, which does not look like one of ours yet */
     if (cow_disk_about(&journal->disk, about) < 0 ||
         (status = cow_anchor_look(&journal->disk, (uint64_t)about->st_size, &journal->anchor)) < 0)
@@ -400,7 +404,7 @@ static cow_journal *open_once(const char *name, cow_journal_mode mode, const cow
     cow_journal_assert_state(journal);
     return journal;
 failed:
-    free_journal(journal);
+    cow_journal_free(journal);
     return NULL;
 }
 
@@ -500,21 +504,6 @@ bool cow_journal_extended_superblock(const cow_journal *journal)
     return journal->extension != COW_NOWHERE;
 }
 
-void cow_journal_close(cow_journal *journal)
-{
-    if (--journal->references > 0)
-        return;
-    if (cow_journal_ours(journal) && cow_journal_writer(journal)) {
-        if (!cow_journal_sticky(journal) && cow_journal_commit(journal, true) < 0) {
-            fprintf(stderr, "h5cow: %s: the last changes were not committed: %s\n", journal->name, cow_error_message());
-            cow_error_clear();
-        }
-        cow_journal_trim(journal);
-        cow_error_clear(); /* what could not be given back stays where it is */
-    }
-    free_journal(journal);
-}
-
 /* ---- reading ---- */
 
 /* What HDF5 wrote there: no fence, no flag. */
@@ -560,39 +549,6 @@ bool cow_journal_look(cow_journal *journal, uint64_t address, void *buffer, size
         cow_error_clear();
     cow_error_put_back(held);
     return status == 0;
-}
-
-/* The superblock of the newest state in BYTES, SIZE of them, without the fence. */
-static void unfence(const cow_journal *journal, uint8_t *bytes, uint64_t size)
-{
-    uint64_t base = journal->anchor.base;
-
-    if (journal->slot.sequence > 0 && size >= COW_SUPERBLOCK_MAX && base <= size - COW_SUPERBLOCK_MAX &&
-        cow_superblock_whole(bytes + base))
-        cow_superblock_set(bytes + base, journal->slot.extension, false);
-}
-
-int cow_journal_image(const char *name, void **bytes, size_t *size)
-{
-    int number, status = -1;
-    cow_journal *journal = cow_journal_open(name, (cow_journal_mode){0}, &cow_journal_defaults, &number);
-    uint64_t end;
-
-    *bytes = NULL;
-    if (journal == NULL)
-        return -1;
-    end = journal->slot.sequence > 0 ? journal->committed_end : journal->end;
-    *size = (size_t)end;
-    if (end > SIZE_MAX / 2 || (*bytes = malloc(*size + 1)) == NULL)
-        cow_error(COW_MEMORY, "%s: no memory for a file of %llu bytes", name, (unsigned long long)end);
-    else if ((status = cow_journal_read_committed(journal, 0, *bytes, *size)) == 0)
-        unfence(journal, *bytes, end);
-    cow_journal_close(journal);
-    if (status < 0) {
-        free(*bytes);
-        *bytes = NULL;
-    }
-    return status;
 }
 
 void cow_journal_expect(cow_journal *journal, const void *buffer, size_t size)

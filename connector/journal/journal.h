@@ -23,6 +23,7 @@ typedef struct cow_journal_options {
     cow_sync sync;
     unsigned lock_timeout;   /* milliseconds to wait for another writer */
     unsigned apply_interval; /* milliseconds: commits that come faster are applied together */
+    bool brief; /* opened for a moment, to apply what waits: never waits itself, and other writers wait for it */
     bool borrowed;           /* the file was reached round the connector (external link, virtual dataset, mount): a file
                                 with a journal can be read, and not be written before cow_journal_take_on */
     const struct cow_journal_choice *choice; /* NULL, or a state of a damaged file: inspect.h */
@@ -45,8 +46,15 @@ cow_journal *cow_journal_reference(cow_journal *journal);
 /* Has the newest state's superblock an extension, where HDF5 keeps what is not usual of a file? */
 bool cow_journal_extended_superblock(const cow_journal *journal);
 /* The last one to close commits what differs, applies what can be applied, and lets go of the locks. Never fails: what
- * could not be committed is reported on stderr. */
+ * could not be committed is reported on stderr. A reader that closes applies commits that wait, where it may write the file and
+ * nobody is in the way: closing.c. */
 void cow_journal_close(cow_journal *journal);
+/* In the environment of the command, and of the plugin that it loads: as a reader it applies only commits that it was in the way
+ * of, so that a verb that changes nothing writes nothing. */
+#define COW_LOOKS_VARIABLE "H5COW_LOOKS"
+/* Apply what waits in the file NAME. 0, also where somebody is in the way: look again. -1: it cannot be opened for writing;
+ * *NUMBER: errno where that is why, else 0. */
+int cow_journal_apply_waiting(const char *name, int *number);
 
 /* Is there a journal in the file NAME, or is one being made by this process? Also where that cannot be found out: opened
  * with the journal, a file that has none is passed through. */

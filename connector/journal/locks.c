@@ -18,6 +18,8 @@
 #define UNPUBLISHED   ((off_t)1 << 61)
 #define PIN           (WRITER + 1)
 #define PIN_COUNT     ((off_t)1 << 60)
+#define BRIEF         (WRITER + ((off_t)1 << 60) + ((off_t)1 << 59))
+#define BRIEF_MOST    30000 /* milliseconds that a writer waits for one that only applies */
 #define PROCESS       (WRITER + ((off_t)1 << 61))
 #define PROCESS_COUNT ((off_t)1 << 32)
 
@@ -109,16 +111,27 @@ double cow_milliseconds(void)
     return (double)time.tv_sec * 1000 + (double)time.tv_nsec / 1e6;
 }
 
+/* Somebody else applies what waits, which was there before it had the file and is over soon. */
+static bool is_brief(const cow_disk *disk)
+{
+    off_t found;
+
+    return get(disk, F_WRLCK, BRIEF, 1, &found) == 1;
+}
+
 int cow_lock_writer(const cow_disk *disk, unsigned timeout)
 {
-    double start = cow_milliseconds();
+    double start = cow_milliseconds(), waited;
     char writer[256];
+    bool brief;
 
     while (set(disk, F_WRLCK, WRITER) < 0) {
         if (!taken(errno))
             return no_locks(disk);
-        if (cow_milliseconds() - start < timeout) {
-            pause_for(10);
+        waited = cow_milliseconds() - start;
+        brief = waited < BRIEF_MOST && is_brief(disk);
+        if (waited < timeout || brief) {
+            pause_for(brief ? 1 : 10);
             continue;
         }
         if (cow_lock_is_writing(disk)) {
@@ -138,6 +151,19 @@ int cow_lock_writer(const cow_disk *disk, unsigned timeout)
     }
     set(disk, F_RDLCK, PROCESS + getpid());
     return 0;
+}
+
+int cow_lock_writer_briefly(const cow_disk *disk)
+{
+    int status = set(disk, F_RDLCK, BRIEF); /* before the other: who is kept away by that sees why */
+
+    if (status == 0 && (status = set(disk, F_WRLCK, WRITER)) < 0)
+        set(disk, F_UNLCK, BRIEF);
+    if (status == 0) {
+        set(disk, F_RDLCK, PROCESS + getpid());
+        return 0;
+    }
+    return taken(errno) ? cow_error(COW_IO, "%s: the file is being written", disk->name) : no_locks(disk);
 }
 
 void cow_lock_release(const cow_disk *disk)
@@ -239,6 +265,14 @@ int cow_lock_stock_readers(const cow_disk *disk)
 void cow_lock_stock_readers_stop(const cow_disk *disk)
 {
     disk->calls->flock(disk->calls->context, disk->fd, LOCK_UN);
+}
+
+cow_lock_kind cow_lock_means(off_t start, uint64_t *state)
+{
+    if (start < PIN || start >= PIN + PIN_COUNT)
+        return COW_LOCK_NONE;
+    *state = (uint64_t)(start - PIN);
+    return COW_LOCK_READER;
 }
 
 int cow_lock_plain(const cow_disk *disk, bool exclusive)

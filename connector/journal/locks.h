@@ -3,6 +3,7 @@
  * Open file description locks (OFD) on bytes far beyond any data:
  *   2^62                the writer, exclusive
  *   2^62 + 2^61 + PID   shared, held by the writer: for messages only
+ *   2^62 + 2^60 + 2^59  shared, held by a writer that only applies what waits, while it has the file
  *   2^61 + G            exclusive, while the slot of generation G is written but not yet on the disk
  *   2^62 + 1 + S        shared: a reader sees the state S
  * HDF5 without h5cow takes a flock, shared for reading. Applying takes it exclusively, and never waits for it. */
@@ -13,6 +14,8 @@
 
 /* 0, or -1 and an error that names the writer there is; waits for it up to TIMEOUT milliseconds. */
 int cow_lock_writer(const cow_disk *disk, unsigned timeout);
+/* The same, without waiting, for a moment: other writers wait for its end, whatever their TIMEOUT. */
+int cow_lock_writer_briefly(const cow_disk *disk);
 /* Let go of all locks that DISK has, in whatever process else they may be. */
 void cow_lock_release(const cow_disk *disk);
 /* Does anybody else hold it? */
@@ -37,6 +40,15 @@ bool cow_lock_is_unpublished(const cow_disk *disk, uint64_t generation);
 /* 1: nobody without h5cow reads the file, and nobody can begin to until stop. 0: somebody does. */
 int cow_lock_stock_readers(const cow_disk *disk);
 void cow_lock_stock_readers_stop(const cow_disk *disk);
+
+/* For those who find locks with the system: which lock of these starts at START. */
+typedef enum cow_lock_kind {
+    COW_LOCK_NONE, /* none of those that are in the way of applying */
+    COW_LOCK_READER,
+    COW_LOCK_STOCK, /* HDF5's own */
+} cow_lock_kind;
+/* *STATE: of a reader. */
+cow_lock_kind cow_lock_means(off_t start, uint64_t *state);
 
 /* What HDF5's own driver takes. -1: errno says why, nothing is recorded. */
 int cow_lock_plain(const cow_disk *disk, bool exclusive);

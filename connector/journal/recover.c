@@ -342,6 +342,7 @@ static int load_writer(cow_journal *journal)
     if (cow_disk_about(&journal->disk, &about) < 0)
         return -1;
     journal->size = (uint64_t)about.st_size;
+    journal->modified = about.st_mtim;
     if ((status = cow_anchor_look(&journal->disk, journal->size, &journal->anchor)) < 0)
         return -1;
     if (status == 0)
