@@ -13,6 +13,7 @@
 
 static const cli_page pages[] = {
     {"run", cli_run_help, "run a program so that the HDF5 files it makes have history", cli_run, false},
+    {"env", cli_env_help, "print what a shell must be told so that its programs make versions", cli_env, false},
     {"log", cli_log_help, "list the versions of a file", cli_log, true},
     {"ls", cli_ls_help, "list the objects of a version or a file, and when each changed", cli_ls, true},
     {"show", cli_show_help, "show one version and what it changed", cli_show, true},

@@ -117,11 +117,30 @@ void cli_plugin_unload(hid_t connector, void *info)
         H5VLclose(connector);
 }
 
+char *cli_plugin_path_without(const char *directory)
+{
+    const char *path = getenv("HDF5_PLUGIN_PATH");
+    char *copy = cli_strdup(path == NULL ? "" : path), *rest = copy, *left = NULL;
+
+    for (char *folder; (folder = strsep(&rest, ":")) != NULL;)
+        if (*folder != '\0' && strcmp(folder, directory) != 0) {
+            char *longer = cli_format("%s%s%s", left == NULL ? "" : left, left == NULL ? "" : ":", folder);
+            free(left);
+            left = longer;
+        }
+    free(copy);
+    return left;
+}
+
 char *cli_plugin_search_path(const char *directory)
 {
     const char *path = getenv("HDF5_PLUGIN_PATH");
+    bool given = path != NULL && *path != '\0';
+    char *others = given ? cli_plugin_path_without(directory) : cli_strdup(H5_DEFAULT_PLUGINDIR);
+    char *search = others == NULL ? cli_strdup(directory) : cli_format("%s:%s", directory, others);
 
-    return cli_format("%s:%s", directory, path != NULL && *path != '\0' ? path : H5_DEFAULT_PLUGINDIR);
+    free(others);
+    return search;
 }
 
 void cli_plugin_option(char **options, const char *key, size_t length, const char *value)

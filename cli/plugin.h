@@ -56,6 +56,8 @@ uint64_t cli_plugin_versions(hid_t file);
 
 /* What HDF5_PLUGIN_PATH has to be so that the plugin in DIRECTORY and the ones found so far are found. free() it. */
 char *cli_plugin_search_path(const char *directory);
+/* The folders of HDF5_PLUGIN_PATH but DIRECTORY. free() it. NULL: there are none. */
+char *cli_plugin_path_without(const char *directory);
 
 /* Append KEY=VALUE (LENGTH bytes of KEY) to OPTIONS, a string for free(). What has a meaning in a list of options, or for
  * HDF5, which ends it at a line's end, is written as %XX. */

@@ -12,7 +12,7 @@ def main() -> int:
     try:
         check_installed()
         env = environment()
-        if arguments[:1] == ["run"] and not env.get("HDF5_PLUGIN_PATH"):
+        if arguments[:1] in (["run"], ["env"]) and not env.get("HDF5_PLUGIN_PATH"):
             env["HDF5_PLUGIN_PATH"] = ":".join(other_plugin_folders())
         os.execve(COMMAND, ["h5cow", *arguments], env)
     except (Error, OSError) as error:
