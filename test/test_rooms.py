@@ -21,12 +21,39 @@ PRIVATE = {"connector/vol/vol.h"} | {
 }
 # A compiler's switch, no room.
 BELOW_ALL = {"connector/planted.h"}
-# Rooms whose files call each other in circles, and why nobody can take one of these files without the others.
-CIRCLES = {
-    "history/": "what a reference leads to is copied as any object is, and an object may hold references: copy.c, copy_references.c",
-    "io/": "making room in the cache stores chunks, and storing a chunk uses the cache",
-    "vol/": "a callback for one kind of object opens another kind by that one's callback: sources of virtual datasets, detours",
-}
+# Files of one room that call each other in a circle, each leading to each: (folder, its files, why). No circle may grow and none
+# may come; where one shrinks, its line here does.
+CIRCLES = [
+    (
+        "connector/history",
+        """absolute_links api attempt collect commit copied copy_elements counts dataset datasets decide deleted file forget
+        former_tree group_copy hashes head naming operations pieces pools previous reach snapshot snapshot_table space stand_in
+        stowed sums superseded tables told version_objects views""",
+        "an open file leads to all its parts, and each part to the file: to be taken apart",
+    ),
+    (
+        "connector/history",
+        "copy copy_references",
+        "what a reference leads to is copied as any object is, and an object may hold references",
+    ),
+    (
+        "connector/history",
+        "restore restore_links restore_object",
+        "an object that a restored group links to is restored as any object is",
+    ),
+    (
+        "connector/io",
+        """chunk_cache chunks composed content heap memory_size stored transfer transfer_calls transfer_irregular
+        transfer_regular""",
+        "making room in the cache stores chunks, and storing a chunk uses the cache",
+    ),
+    (
+        "connector/vol",
+        """adopt attribute chunk class create dapl dataset datatype detour drivers exit file group hide journal link mapped
+        metadata_cache object operations path sorted sources target unopened visit wrappers""",
+        "a callback for one kind of object opens another kind by that one's callback: sources of virtual datasets, detours",
+    ),
+]
 
 
 def levels():
@@ -161,8 +188,11 @@ def test_no_call_goes_upward_or_past_a_door():
 
 
 def test_files_call_each_other_in_circles_only_where_that_is_said():
+    said = {frozenset(f"{folder}/{name}.c" for name in names.split()) for folder, names, _ in CIRCLES}
     found = circles(BUILD)
-    assert {room_of(min(files)) for files in found} == set(CIRCLES), [sorted(files) for files in found]
+    grown = {min(files): sorted(files - max(said, key=lambda known: len(known & files))) for files in found}
+    assert {path: names for path, names in grown.items() if names} == {}, "a circle has grown, or is new"
+    assert found == said, "a circle has shrunk: so must its line in CIRCLES"
 
 
 def structures(text):
