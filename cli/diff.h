@@ -10,6 +10,8 @@
 #include "common.h"
 #include "state.h"
 
+#include "import/tree.h"
+
 typedef struct cli_diff {
     const cli_state *before, *after; /* `before` NULL: there was nothing */
     bool same_file;                  /* addresses and tokens mean the same in both */
@@ -23,7 +25,7 @@ typedef struct cli_diff {
     void (*tell)(struct cli_diff *diff, json_object *item);
     json_object *list; /* `tell`s own */
     size_t differences, troubles;
-    uint64_t compared; /* elements, so far */
+    uint64_t compared, all; /* elements, so far, and of all datasets; all 0: not known, or nobody wants to know */
     cow_map met;       /* pairs of objects that were compared */
     cow_map places;    /* pairs of objects that stand at the same path, once */
     bool walked;       /* both trees were walked for them */
@@ -55,6 +57,12 @@ int cli_diff_attributes(cli_diff *diff, const hid_t attribute[2]);
 /* diff_places.c: does one path lead to A, of the state before, and to B, of the one after? Two that no path leads to count as the
  * same. Tokens as programs see them. */
 bool cli_diff_same_place(cli_diff *diff, const H5O_token_t *a, const H5O_token_t *b);
+
+/* diff_stored.c: VISIT each chunk that is stored of one of two datasets whose chunks have one shape. ENCODED: they are encoded alike,
+ * and equal bytes are equal elements. SAME: both have the chunk, with the same bytes. What VISIT answers, if not 0, ends it. */
+typedef int cli_stored_visitor(void *context, const hsize_t offset[], bool same);
+int cli_diff_stored(const hid_t dataset[2], const cow_tree_chunks stored[2], bool encoded, cli_stored_visitor *visit,
+                    void *context);
 
 /* diff_index.c: VISIT each chunk for which two root records of one pool and grid name different slots. ENTRY: of the two leaves, also
  * COW_HOLE or composed chunks. What VISIT answers, if not 0, ends it. -1: cli_reason. */

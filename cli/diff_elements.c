@@ -34,9 +34,12 @@ typedef struct pair {
     number_kind kind;
     hid_t type[2];          /* in memory; of numbers HDF5's own */
     size_t size, stored[2]; /* of a value in memory; in the file */
+    hid_t same;             /* of numbers of one type, that type, as both files have it; else H5I_INVALID_HID */
     cow_part *part;         /* OTHER: with something to be followed; else NULL */
     cow_part *spare;        /* OTHER: with bits that the type does not use; else NULL */
 } pair;
+
+#define PAIR_NONE ((pair){.type = {H5I_INVALID_HID, H5I_INVALID_HID}, .same = H5I_INVALID_HID, .kind = OTHER})
 
 /* ---- types ---- */
 
@@ -56,7 +59,8 @@ static void pair_close(pair *p)
     cow_parts_close(p->part);
     if (p->kind == OTHER)
         cow_close(p->type[1], p->type[0]);
-    *p = (pair){.type = {H5I_INVALID_HID, H5I_INVALID_HID}, .kind = OTHER};
+    cow_close(p->same);
+    *p = PAIR_NONE;
 }
 
 /* 1; 0: values of these types cannot be compared; -1. */
@@ -65,10 +69,10 @@ static int pair_open(pair *p, cli_diff *diff, const hid_t type[2])
     number_kind kind[2] = {kind_of(type[0]), kind_of(type[1])};
     cow_part *part;
 
-    *p = (pair){.diff = diff,
-                .kind = OTHER,
-                .type = {H5I_INVALID_HID, H5I_INVALID_HID},
-                .stored = {H5Tget_size(type[0]), H5Tget_size(type[1])}};
+    *p = PAIR_NONE;
+    p->diff = diff;
+    for (int i = 0; i < 2; i++)
+        p->stored[i] = H5Tget_size(type[i]);
     if (kind[0] != OTHER && kind[1] != OTHER) {
         p->kind = kind[0] == kind[1] ? kind[0] : FLOATING;
         for (int i = 0; i < 2; i++)
@@ -76,6 +80,8 @@ static int pair_open(pair *p, cli_diff *diff, const hid_t type[2])
                          : p->kind == UNSIGNED ? H5T_NATIVE_ULLONG
                                                : H5T_NATIVE_LDOUBLE;
         p->size = H5Tget_size(p->type[0]);
+        if (H5Tequal(type[0], type[1]) > 0 && (p->same = H5Tcopy(type[0])) < 0)
+            goto failed;
         return 1;
     }
     if (!cow_tree_same_type(type[0], type[1]))
@@ -197,7 +203,7 @@ int cli_diff_attributes(cli_diff *diff, const hid_t attribute[2])
     hid_t type[2] = {H5Aget_type(attribute[0]), H5Aget_type(attribute[1])};
     hid_t space[2] = {H5Aget_space(attribute[0]), H5Aget_space(attribute[1])};
     void *value[2] = {NULL, NULL};
-    pair p = {.type = {H5I_INVALID_HID, H5I_INVALID_HID}, .kind = OTHER};
+    pair p = PAIR_NONE;
     int status = -1;
     hssize_t n;
 
@@ -243,7 +249,8 @@ typedef struct comparison {
     hid_t space[2];
     unsigned rank;
     hsize_t common[H5S_MAX_RANK], chunk[H5S_MAX_RANK];
-    cow_grid grid; /* of the index */
+    hsize_t stored_chunk[H5S_MAX_RANK]; /* without an index in common */
+    cow_grid grid;                      /* of the index */
     uint64_t pool;
     cli_slots *slots; /* NULL: no piece was read yet */
     uint64_t compared, changed, chunks, numbers;
@@ -311,6 +318,12 @@ static void note(comparison *c, const hsize_t position[], const difference *d, c
     }
 }
 
+static void count_compared(comparison *c, uint64_t n)
+{
+    c->compared += n;
+    cli_progress("elements compared", c->diff->compared + c->compared, c->diff->all);
+}
+
 /* The elements of a box, as they are in memory. */
 static void compare_values(comparison *c, const hsize_t start[], const hsize_t count[], uint64_t n,
                            const unsigned char *const value[2])
@@ -328,8 +341,34 @@ static void compare_values(comparison *c, const hsize_t start[], const hsize_t c
             if (c->diff->element != NULL)
                 c->diff->element(c->diff->context, position);
         }
-    c->compared += n;
-    cli_progress("elements compared", c->diff->compared += n, 0);
+    count_compared(c, n);
+}
+
+/* Numbers that were read as both files have them become what compare_values wants. */
+static int convert(comparison *c, cli_box *box, int i)
+{
+    size_t size = H5Tget_size(c->p.same);
+    unsigned char *value = cli_alloc(box->count, size > c->p.size ? size : c->p.size);
+
+    memcpy(value, box->value, box->count * size);
+    free(box->value);
+    box->value = value;
+    return H5Tconvert(c->p.same, c->p.type[i], box->count, value, NULL, H5P_DEFAULT) < 0
+               ? cow_error_native("values cannot be converted")
+               : 0;
+}
+
+/* Most of what is compared is the same: numbers are looked at one by one where their bytes differ. */
+static int compare_numbers(comparison *c, cli_box box[2], const hsize_t start[], const hsize_t count[])
+{
+    if (memcmp(box[0].value, box[1].value, box[0].count * H5Tget_size(c->p.same)) == 0) {
+        count_compared(c, box[0].count);
+        return 0;
+    }
+    if (convert(c, &box[0], 0) < 0 || convert(c, &box[1], 1) < 0)
+        return -1;
+    compare_values(c, start, count, box[0].count, (const unsigned char *const[2]){box[0].value, box[1].value});
+    return 0;
 }
 
 static int compare_box(void *context, unsigned rank, const hsize_t start[], const hsize_t count[])
@@ -339,9 +378,12 @@ static int compare_box(void *context, unsigned rank, const hsize_t start[], cons
     int status = 0;
 
     for (int i = 0; status == 0 && i < 2; i++)
-        if (cli_box_read(&box[i], c->dataset[i], c->space[i], c->p.type[i], rank, start, count) < 0)
+        if (cli_box_read(&box[i], c->dataset[i], c->space[i], c->p.same >= 0 ? c->p.same : c->p.type[i], rank, start,
+                         count) < 0)
             status = cow_error_native(i == 0 ? "the first state" : "the second state");
-    if (status == 0) {
+    if (status == 0 && c->p.same >= 0)
+        status = compare_numbers(c, box, start, count);
+    else if (status == 0) {
         clear_spare(&c->p, (size_t)box[0].count, box[0].value, box[1].value);
         compare_values(c, start, count, box[0].count, (const unsigned char *const[2]){box[0].value, box[1].value});
     }
@@ -548,13 +590,28 @@ static int same_fill(comparison *c, const hid_t dcpl[2])
     return same < 0 ? 0 : same;
 }
 
+static int compare_stored_chunk(void *context, const hsize_t offset[], bool same)
+{
+    comparison *c = context;
+    hsize_t first[H5S_MAX_RANK], most[H5S_MAX_RANK];
+    uint64_t n = 1;
+
+    if (!wanted(c, offset, c->stored_chunk, first, most))
+        return 0;
+    if (!same)
+        return compare_box(c, c->rank, first, most);
+    for (unsigned d = 0; d < c->rank; d++)
+        n *= most[d];
+    count_compared(c, n);
+    return 0;
+}
+
 /* Chunks that one of them stores; a dataset may be larger than any disk, and hold nothing. 1: compared; 0: they are not in such
  * chunks; -1. */
 static int compare_stored(comparison *c, const hid_t dcpl[2])
 {
     cow_tree_chunks stored[2] = {{0}};
     hsize_t chunk[2][H5S_MAX_RANK];
-    cow_map met = {0};
     int status = 1;
 
     for (int i = 0; i < 2; i++)
@@ -565,14 +622,12 @@ static int compare_stored(comparison *c, const hid_t dcpl[2])
     for (int i = 0; status > 0 && i < 2; i++)
         if (cow_tree_list_chunks(c->dataset[i], dcpl[i], &stored[i]) < 0)
             status = cow_error_native("its chunks cannot be listed");
-    for (int i = 0; status > 0 && i < 2; i++)
-        for (size_t k = 0; status > 0 && k < stored[i].count; k++) {
-            const hsize_t *at = stored[i].chunk[k].offset;
-            if (cli_map_put(&met, cow_checksum(at, c->rank * sizeof *at), 1) &&
-                compare_inside(c, c->rank, at, chunk[0]) < 0)
-                status = -1;
-        }
-    cow_map_free(&met);
+    if (status > 0) {
+        const bool encoded =
+            (c->p.same >= 0 || (c->p.kind == OTHER && c->p.part == NULL)) && cow_tree_same_filters(dcpl);
+        memcpy(c->stored_chunk, chunk[0], c->rank * sizeof **chunk);
+        status = cli_diff_stored(c->dataset, stored, encoded, compare_stored_chunk, c) < 0 ? -1 : 1;
+    }
     free(stored[0].chunk);
     free(stored[1].chunk);
     return status;
@@ -635,18 +690,24 @@ static json_object *number_json(long double value)
     return isfinite((double)value) ? json_object_new_double((double)value) : NULL;
 }
 
+static uint64_t elements_in_common(const comparison *c)
+{
+    uint64_t all = 1;
+
+    for (unsigned d = 0; d < c->rank; d++)
+        all = cow_times(all, c->common[d]);
+    return all;
+}
+
 static void tell_elements(comparison *c, json_object *item, const cow_root *root)
 {
     json_object *found = json_object_new_object();
-    uint64_t all = 1, chunks = 1;
+    uint64_t chunks = 1;
 
-    for (unsigned d = 0; d < c->rank; d++) {
-        all = cow_times(all, c->common[d]);
-        if (root != NULL)
-            chunks = cow_times(chunks, cow_grid_chunks_along(c->common[d], root->chunk[d]));
-    }
+    for (unsigned d = 0; root != NULL && d < c->rank; d++)
+        chunks = cow_times(chunks, cow_grid_chunks_along(c->common[d], root->chunk[d]));
     json_object_object_add(found, "changed", json_object_new_uint64(c->changed));
-    json_object_object_add(found, "compared", json_object_new_uint64(all));
+    json_object_object_add(found, "compared", json_object_new_uint64(elements_in_common(c)));
     if (root != NULL) {
         json_object_object_add(found, "chunks_changed", json_object_new_uint64(c->chunks));
         json_object_object_add(found, "chunks", json_object_new_uint64(chunks));
@@ -688,6 +749,7 @@ static void compare_elements(cli_diff *diff, json_object *item, const hid_t data
         status = by_index ? cli_diff_index(diff->after->index, root[0], root[1], compare_chunk, &c) : compare_all(&c);
     if (status < 0)
         cli_diff_trouble(diff, item, "elements cannot be compared");
+    diff->compared += elements_in_common(&c);
     if (c.changed > 0)
         tell_elements(&c, item, by_index ? root[0] : NULL);
     if (c.slots != NULL)

@@ -414,6 +414,17 @@ static int look(const cli_state *state, const char *path, meeting *m, int i)
     return 0;
 }
 
+static uint64_t elements_of(hid_t dataset)
+{
+    hid_t space = H5Dget_space(dataset);
+    uint64_t elements = 0;
+
+    if (space < 0 || cow_space_elements(space, &elements) < 0)
+        elements = 0;
+    cow_close(space);
+    return elements;
+}
+
 int cli_diff_tree(cli_diff *diff, const char *path)
 {
     walk w = {.diff = diff};
@@ -429,6 +440,8 @@ int cli_diff_tree(cli_diff *diff, const char *path)
         free(m.path);
         return status;
     }
+    if (diff->before != NULL && !diff->same_file) /* else what both share is not read */
+        diff->all = cli_object_sum(diff->after->through, path, elements_of);
     for (wait_for(&w, m); w.first < w.count; free(w.waiting[w.first++].path)) {
         const meeting next = w.waiting[w.first];
         compare(&w, &next);

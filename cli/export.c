@@ -5,8 +5,10 @@
 #include "history/history.h"
 #include "import/tree.h"
 #include "library/library.h"
+#include "object.h"
 #include "output.h"
 #include "plugin.h"
+#include "progress.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -24,6 +26,7 @@ const char cli_export_help[] =
     "It gets the owner and the permissions of FILE, as far as this user may give them; never wider ones.\n\n"
     "  -f, --force             replace OUT if it is a regular file that no program has open\n"
     "      --discard-history   with --force: also if OUT has a history, which is lost\n"
+    "  -q, --quiet           no progress bar\n"
     "  -h, --help\n";
 
 /* A new native file whose root group, and user block, are like those of FROM. */
@@ -52,9 +55,26 @@ static void tell_nulls(const cow_tree_nulls *nulls, const char *led_to, const ch
                  nulls->count == 1 ? "" : "s", led_to, nulls->count == 1 ? "is" : "are", out, where);
 }
 
+static uint64_t stored_bytes(hid_t dataset)
+{
+    return H5Dget_storage_size(dataset);
+}
+
+typedef struct bar {
+    uint64_t done, total;
+} bar;
+
+static void show(void *context, uint64_t bytes)
+{
+    bar *b = context;
+
+    cli_progress("exporting", b->done += bytes, b->total);
+}
+
 static int export_version(const char *name, const char *revision, const char *out, cli_output *output)
 {
-    cow_tree copy = {.from = H5I_INVALID_HID, .to = H5I_INVALID_HID};
+    bar b = {0};
+    cow_tree copy = {.from = H5I_INVALID_HID, .to = H5I_INVALID_HID, .progress = show, .context = &b};
     hid_t native = H5VLregister_connector_by_value(H5_VOL_NATIVE, H5P_DEFAULT);
     hsize_t user_block = 0;
     char text[512];
@@ -63,7 +83,9 @@ static int export_version(const char *name, const char *revision, const char *ou
     if ((copy.from = cli_plugin_open(name, revision)) < 0 || cli_output_make(output, out) != 0 ||
         (copy.to = create_plain(output->new.path, copy.from, native, &user_block)) < 0)
         goto done;
+    b.total = cli_object_sum(copy.from, "/", stored_bytes);
     int copied = cow_tree_copy(&copy);
+    cli_progress_end();
     cow_tree_free(&copy);
     if (copied < 0) {
         cli_fail("%s: %s; '%s' was not made", name, copy.why, out);
@@ -94,6 +116,7 @@ int cli_export(int argc, char **argv)
 {
     static const struct option options[] = {{"force", no_argument, NULL, 'f'},
                                             {"discard-history", no_argument, NULL, 'd'},
+                                            {"quiet", no_argument, NULL, 'q'},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     cli_output output = CLI_OUTPUT_NONE;
@@ -104,13 +127,16 @@ int cli_export(int argc, char **argv)
     int status;
 
     opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, "fh", options, NULL)) != -1;)
+    for (int c; (c = getopt_long(argc, argv, "fqh", options, NULL)) != -1;)
         switch (c) {
         case 'f':
             force = true;
             break;
         case 'd':
             discard = true;
+            break;
+        case 'q':
+            cli_progress_off();
             break;
         case 'h':
             fputs(cli_export_help, stdout);

@@ -3,6 +3,7 @@
 
 #include "base/ids.h"
 #include "native/datatype.h"
+#include "progress.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,39 @@ char *cli_object_link(hid_t group, const cow_tree_entry *link, const char *root)
         text = cli_format("link to %s", value);
     free(value);
     return text;
+}
+
+typedef struct summing {
+    uint64_t (*of)(hid_t dataset);
+    uint64_t sum;
+} summing;
+
+static herr_t add_dataset(hid_t object, const char *name, const H5O_info2_t *info, void *context)
+{
+    summing *s = context;
+    hid_t dataset;
+
+    if (info->type != H5O_TYPE_DATASET)
+        return 0;
+    if ((dataset = H5Dopen2(object, name, H5P_DEFAULT)) >= 0)
+        s->sum += s->of(dataset);
+    cow_close(dataset);
+    H5Eclear2(H5E_DEFAULT);
+    return 0;
+}
+
+uint64_t cli_object_sum(hid_t file, const char *path, uint64_t (*of)(hid_t dataset))
+{
+    summing s = {.of = of};
+    hid_t object;
+
+    if (!cli_progress_is_seen())
+        return 0;
+    if ((object = H5Oopen(file, path, H5P_DEFAULT)) >= 0)
+        H5Ovisit3(object, H5_INDEX_NAME, H5_ITER_NATIVE, add_dataset, &s, H5O_INFO_BASIC);
+    cow_close(object);
+    H5Eclear2(H5E_DEFAULT);
+    return s.sum;
 }
 
 int cli_box_read(cli_box *box, hid_t dataset, hid_t space, hid_t type, unsigned rank, const hsize_t start[],

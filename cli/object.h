@@ -19,6 +19,9 @@ char *cli_object_link_value(hid_t group, const cow_tree_entry *link, size_t *siz
  * links of the group begin with, "/" where it is opened as programs see it. free() it. */
 char *cli_object_link(hid_t group, const cow_tree_entry *link, const char *root);
 
+/* The sum of what OF says of each dataset at PATH of FILE and below, for a progress bar: 0 where nobody sees one. */
+uint64_t cli_object_sum(hid_t file, const char *path, uint64_t (*of)(hid_t dataset));
+
 /* The elements of a box of a dataset, in memory. */
 typedef struct cli_box {
     hid_t type, memory; /* `type` is the caller's */

@@ -3,7 +3,6 @@
 
 #include "journal/locks.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -21,6 +20,11 @@ static struct {
 void cli_progress_off(void)
 {
     bar.off = true;
+}
+
+bool cli_progress_is_seen(void)
+{
+    return !bar.off && isatty(fileno(stderr));
 }
 
 /* Is it time? */

@@ -7,14 +7,17 @@ never from what the command says.
 import json
 import os
 import random
+import re
 import shutil
+import subprocess
 import sys
 
 import h5py
 import numpy as np
 import pytest
-from conftest import H5COW, h5cow
+from conftest import H5COW, STOCK, h5cow
 from seeds import again, seed
+from waiting import WAITING
 
 FIRST = """
 with h5py.File(sys.argv[1], 'w') as f:
@@ -453,3 +456,50 @@ def test_a_file_that_is_being_written(programs, tmp_path):
     done = programs.python(code, path, H5COW, errors=False)
     assert done.returncode == 0, done.stderr
     assert "1 of 1000 differ" in done.stdout and "(5,): 0 -> 1" in done.stdout
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="no valgrind here")
+def test_what_is_stored_alike_is_not_decoded_to_be_compared(tmp_path):
+    """Instructions are counted: an export decodes each chunk once, to check it. So does this, and nothing else of the kind."""
+    with h5py.File(tmp_path / "p.h5", "w") as f:
+        data = np.cumsum(np.random.default_rng(1).normal(size=(64, 8192)), axis=1).round(2)
+        f.create_dataset("gzip", data=data, chunks=(1, 8192), compression="gzip", compression_opts=1, shuffle=True)
+        f["contiguous"] = data[:16]
+
+    def instructions(*words):
+        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--vgdb=no", H5COW, *map(str, words)]
+        done = subprocess.run(command, capture_output=True, text=True, env=STOCK, cwd=tmp_path, timeout=WAITING)
+        assert done.returncode == 0 and done.stdout == "", done.stdout + done.stderr
+        return int(re.search(r"Collected : ([0-9]+)", done.stderr)[1])
+
+    h5cow("import", tmp_path / "p.h5", tmp_path / "h.h5")
+    exported = instructions("export", "h.h5", "e.h5")
+    assert instructions("diff", "h.h5@1", "e.h5") < 1.5 * exported
+
+
+def test_numbers_are_compared_as_numbers_where_their_bytes_differ(tmp_path):
+    """Zeros of both signs, NaNs of any bits, both byte orders, numbers in chunks with other filters, or in an edge chunk."""
+    kinds = {">f8": 0.5, "<f4": 0.25, ">i2": 1, "<u8": 2**63, "<f2": 2.0}
+    odd = np.array([0x7FF8000000000001, 0xFFF8000000000002], "u8").view("f8")
+    with h5py.File(tmp_path / "a.h5", "w") as a, h5py.File(tmp_path / "b.h5", "w") as b:
+        for f, sign, other in ((a, 1, 0), (b, -1, 1)):
+            f["zeros"] = np.full(9, sign * 0.0)
+            f["nan"] = odd[[other, 1 - other, other]]
+            f.create_dataset("edge", data=np.arange(11.0), chunks=(4,), **({"compression": "gzip"} if other else {}))
+            f.create_dataset("kept", data=np.arange(12.0) + other * (np.arange(12) == 9), chunks=(4,), compression="gzip")
+            f.create_dataset("sparse", (40,), "f8", chunks=(4,))[other * 20:other * 20 + 4] = [0, 0, 3, 0]
+            for kind, step in kinds.items():
+                data = np.zeros((5, 7), kind)
+                data[3, 4] = other * step
+                f.create_dataset(kind, data=data, chunks=(2, 3))
+                f["contiguous " + kind] = data
+    for words in (["a.h5", "b.h5"], ["h.h5@1", "b.h5"], ["a.h5", "i.h5@1"]):
+        if words[0] == "h.h5@1":
+            h5cow("import", tmp_path / "a.h5", tmp_path / "h.h5")
+            h5cow("import", tmp_path / "b.h5", tmp_path / "i.h5")
+        told = json.loads(h5cow("diff", "--json", *words, code=1, cwd=tmp_path))["objects"]
+        found = {o["path"]: (o["elements"]["changed"], o["elements"]["first"], o["elements"]["compared"]) for o in told}
+        expected = {"/kept": (1, [9], 12), "/sparse": (2, [2], 40)}
+        for kind in kinds:
+            expected["/" + kind] = expected["/contiguous " + kind] = (1, [3, 4], 35)
+        assert found == expected, words

@@ -40,6 +40,7 @@ MAY_READ = {
     "cli/check.c": "after cow_layout_values or cow_layout_elements",
     "cli/check_slots.c": "stored chunks not larger than the file, elements after cow_lengths_check",
     "cli/cp_references.c": "cp: attributes through the connector, as large as HDF5 checks them to be",
+    "cli/diff_stored.c": "diff: chunks as they are stored, through the connector, into as many bytes as are told, and no more than 64 MiB",
     "cli/diff_elements.c": "diff: attributes through the connector, as large as HDF5 checks them to be",
     "cli/diff_tree.c": "diff: attributes through the connector, as large as HDF5 checks them to be",
     "cli/hash.c": "hash: attributes through the connector, as large as HDF5 checks them to be",

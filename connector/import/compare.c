@@ -282,7 +282,7 @@ done:
 
 /* ---- creation properties ---- */
 
-static bool same_filters(const hid_t list[2])
+bool cow_tree_same_filters(const hid_t list[2])
 {
     int count = H5Pget_nfilters(list[0]);
 
@@ -455,7 +455,7 @@ static int same_dataset(const comparison *c, const hid_t dataset[2], const char 
         what = "the shape of";
     else if (list[0] < 0 || list[1] < 0 || !same_object_list(list) || !cow_tree_same_layout(list))
         what = "the layout of";
-    else if (!same_filters(list))
+    else if (!cow_tree_same_filters(list))
         what = "the filters of";
     else if (!same_fill(c, list, type[0]))
         what = "the fill value of";
@@ -496,7 +496,7 @@ static int same_group(const comparison *c, const hid_t group[2], const char *pat
     hid_t list[2] = {H5Gget_create_plist(group[0]), H5Gget_create_plist(group[1])};
     const char *what = NULL;
 
-    if (list[0] < 0 || list[1] < 0 || !same_object_list(list) || !same_group_list(list) || !same_filters(list))
+    if (list[0] < 0 || list[1] < 0 || !same_object_list(list) || !same_group_list(list) || !cow_tree_same_filters(list))
         what = "the group";
     else if (cow_tree_links(group[0], &names[0]) < 0 || cow_tree_links(group[1], &names[1]) < 0 ||
              names[0].count != names[1].count)

@@ -110,6 +110,8 @@ hid_t cow_tree_dataset(hid_t to, const char *path, hid_t type, hid_t space, hid_
 /* Do two lists for creating datasets say the same of layout, shape and options of chunks, external files, and mappings? H5Pequal of HDF5 1.14.5 and 2.0.0
  * takes lists for equal that differ in the last dimension of chunks, or in their options. */
 bool cow_tree_same_layout(const hid_t list[2]);
+/* The same of filters; parameters that a filter works out anew for each dataset count as the same. */
+bool cow_tree_same_filters(const hid_t list[2]);
 /* Are these the same, whichever files they are of? */
 bool cow_tree_same_type(hid_t a, hid_t b);
 /* The same elements selected, whatever the extents are; both negative: the same. */
