@@ -41,6 +41,7 @@ static const place wanted[] = {
     {"H5Dread_chunk", IN_VERSIONS(read_chunk)},
     {"H5Dread_chunk1", IN_VERSIONS(read_chunk)},
     {"H5Dread_chunk2", IN_VERSIONS(read_chunk_2)},
+    {"H5I_remove", IN_VERSIONS(remove_id)},
     {"H5FDperform_init", IN_VERSIONS(perform_init)},
     {"H5Pget_fapl_mpio", IN_VERSIONS(get_fapl_mpio)},
     {"H5Pset_all_coll_metadata_ops", IN_VERSIONS(set_collective_metadata)},
@@ -248,6 +249,12 @@ hid_t cow_library_decode_type(const void *bytes, size_t size)
 {
     return cow_library.differs.decode_2 != NULL ? cow_library.differs.decode_2(bytes, size)
                                                 : cow_library.differs.decode(bytes);
+}
+
+void cow_library_remove_id(hid_t id)
+{
+    if (cow_library.differs.remove_id != NULL)
+        cow_library.differs.remove_id(id);
 }
 
 herr_t cow_library_read_chunk(hid_t dataset, const hsize_t *offset, uint32_t *filters, void *bytes, size_t size)

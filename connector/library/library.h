@@ -74,6 +74,9 @@ herr_t cow_library_leave(void *context);
 /* H5Tdecode; SIZE bytes. */
 hid_t cow_library_decode_type(const void *bytes, size_t size);
 
+/* Take ID, which is being closed, out of HDF5's list of ids. */
+void cow_library_remove_id(hid_t id);
+
 /* H5Dread_chunk; BYTES has room for SIZE, the chunk's stored size. */
 herr_t cow_library_read_chunk(hid_t dataset, const hsize_t *offset, uint32_t *filters, void *bytes, size_t size);
 

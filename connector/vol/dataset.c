@@ -761,12 +761,11 @@ herr_t cow_vol_dataset_close(void *object, hid_t dxpl, void **req)
 {
     COW_QUIET;
     cow_object *o = object;
-    bool lost = o->dataset != NULL && o->home->version == NULL && cow_dataset_store_last(o->dataset) < 0;
-    cow_error_held *held = lost ? cow_error_hold() : NULL;
-    herr_t status = o->mapped && cow_sources_close(o) < 0 ? cow_leave(-1) : cow_object_close(o, dxpl, req);
+    bool failed = o->dataset != NULL && o->home->version == NULL && cow_dataset_store_last(o->dataset) < 0;
 
-    if (!lost)
-        return status;
-    cow_error_put_back(held);
-    return cow_leave(-1);
+    (void)dxpl;
+    (void)req;
+    if (o->mapped && cow_sources_close(o) < 0)
+        failed = true;
+    return cow_object_close_dataset(o, failed);
 }

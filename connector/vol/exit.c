@@ -129,6 +129,11 @@ int cow_exit_prepare(bool writable)
     return 0;
 }
 
+bool cow_exit_is_closing(void)
+{
+    return exiting.closing;
+}
+
 bool cow_exit_closing(void)
 {
     bool closing = exiting.closing;

@@ -273,6 +273,8 @@ int cow_dapl_tell(cow_object *o, hid_t dapl);
 void cow_object_drop_root(cow_object *object);
 /* Close and free: what all close callbacks but the file's do. */
 herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req);
+/* The same for a dataset; FAILED: with an error that is recorded already, so that it is closed and the call fails. */
+herr_t cow_object_close_dataset(cow_object *object, bool failed);
 
 /* The last step of every callback: what was recorded goes onto HDF5's stack, if the callback fails. */
 herr_t cow_leave(herr_t status);
@@ -631,6 +633,7 @@ typedef struct cow_exit_request {
 } cow_exit_request;
 /* Is the library closing? Asked once, by the connector's end. */
 bool cow_exit_closing(void);
+bool cow_exit_is_closing(void); /* the same, which stays */
 void cow_exit_commit(const cow_home *home, void *native, cow_exit_request *request);
 
 /* operations.c */

@@ -912,36 +912,59 @@ static void tell_counts(cow_object *object)
         cow_head_closed(home->file, &token);
 }
 
-/* With the last object of a file that was closed before it, the changes made since then are committed. If that fails
- * nothing is closed and the id stays valid: to HDF5 an id whose close failed is an open one. A second close closes.
- * But a dataset's id is gone whatever its close reports, so a dataset is closed. */
-herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
+typedef struct wrapper_id {
+    const void *native; /* which HDF5 tells of an id; each wrapper has its own */
+    hid_t id;
+} wrapper_id;
+
+static herr_t is_id_of(hid_t id, void *context)
+{
+    wrapper_id *wanted = context;
+
+    if (H5VLobject(id) != wanted->native)
+        return 0;
+    wanted->id = id;
+    return 1;
+}
+
+/* OBJECT, a dataset whose close fails, is closed all the same, and its id goes. H5Dclose takes it away whatever its close says. H5Idec_ref
+ * and H5Oclose, by which h5py closes, would leave it, though HDF5 has freed what is under it (H5D__close_cb): it crashes when it
+ * goes through all ids next, as it does when it closes a file. -1: when the whole library closes, HDF5 closes an id again whose close
+ * failed, and must not be told. */
+static int forget_id(const cow_object *object)
+{
+    wrapper_id wanted = {object->handle, H5I_INVALID_HID};
+
+    if (cow_exit_is_closing())
+        return -1;
+    H5Iiterate(H5I_DATASET, is_id_of, &wanted);
+    if (wanted.id >= 0)
+        cow_library_remove_id(wanted.id);
+    return 0;
+}
+
+/* To whoever looks at standard error: the program is not told. */
+static void say_lost(void)
+{
+    fprintf(stderr, "h5cow: a dataset was closed by the end of the program, and not all of its data is stored: %s\n",
+            cow_error_message());
+    cow_error_clear();
+}
+
+herr_t cow_object_close_dataset(cow_object *object, bool failed)
 {
     cow_home *home = object->home;
-    const bool always = object->type == H5I_DATASET;
-    cow_error_held *held = NULL;
-    int status = 0;
+    cow_error_held *held = failed ? cow_error_hold() : NULL;
+    bool told;
 
-    (void)dxpl;
-    (void)req;
-    if (object->type == H5I_GROUP)
-        group_closes(object);
-    if (always && object->dataset == NULL && home != NULL && home->file != NULL && cow_home_last_head(home) &&
+    if (!failed && object->dataset == NULL && home != NULL && home->file != NULL && cow_home_last_head(home) &&
         lose_refused(object)) {
         held = cow_error_hold();
-        status = -1;
-    }
-    if (object->type == H5I_GROUP && home != NULL && home->file != NULL && home->version == NULL && !home->failed &&
-        cow_file_group_closes(home->file, (cow_loc){object->handle, object->type}) < 0) {
-        cow_changed_half(home->file);
-        cow_error_clear();
+        failed = true;
     }
     if (home != NULL && home->file != NULL && !home->failed && cow_home_last_head(home) &&
         cow_file_commit(home->file, COW_FINISH) < 0) {
-        home->failed = true;
-        if (!always)
-            return cow_leave(-1);
-        status = -1;
+        home->failed = failed = true;
         if (held == NULL)
             held = cow_error_hold();
     }
@@ -954,17 +977,47 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
     }
     tell_counts(object);
     cow_object_release_last(object);
-    if (cow_object_close_native(object->handle, object->type) < 0) {
-        if (!always)
-            return cow_leave(-1);
-        if (status == 0) {
+    if (cow_object_close_native(object->handle, H5I_DATASET) < 0) {
+        if (!failed) {
             cow_error_native("a dataset is not closed as it should be");
             held = cow_error_hold();
         }
-        status = -1;
+        failed = true;
     }
-    /* What the release could still report has been reported by the commit above. */
-    cow_object_free(object);
+    told = failed && forget_id(object) == 0;
+    cow_object_free(object); /* what the release could still report has been reported by the commit above */
     cow_error_put_back(held);
-    return cow_leave(status);
+    if (failed && !told)
+        say_lost();
+    return cow_leave(told ? -1 : 0);
+}
+
+/* With the last object of a file that was closed before it, the changes made since then are committed. If that fails
+ * nothing is closed and the id stays valid: to HDF5 an id whose close failed is an open one. A second close closes. */
+herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
+{
+    cow_home *home = object->home;
+
+    (void)dxpl;
+    (void)req;
+    if (object->type == H5I_DATASET)
+        return cow_object_close_dataset(object, false);
+    if (object->type == H5I_GROUP)
+        group_closes(object);
+    if (object->type == H5I_GROUP && home != NULL && home->file != NULL && home->version == NULL && !home->failed &&
+        cow_file_group_closes(home->file, (cow_loc){object->handle, object->type}) < 0) {
+        cow_changed_half(home->file);
+        cow_error_clear();
+    }
+    if (home != NULL && home->file != NULL && !home->failed && cow_home_last_head(home) &&
+        cow_file_commit(home->file, COW_FINISH) < 0) {
+        home->failed = true;
+        return cow_leave(-1);
+    }
+    tell_counts(object);
+    cow_object_release_last(object);
+    if (cow_object_close_native(object->handle, object->type) < 0)
+        return cow_leave(-1);
+    cow_object_free(object);
+    return cow_leave(0);
 }
