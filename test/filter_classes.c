@@ -7,10 +7,8 @@
 #include <blosc.h>
 #include <string.h>
 
-/* What hdf5-blosc and h5py's lzf_filter.c put in front of their parameters. */
+/* What hdf5-blosc puts in front of its parameters. */
 #define BLOSC_FILTER_REVISION 2
-#define LZF_FILTER_REVISION   4
-#define LZF_FORMAT            0x0105
 
 /* HDF5's filter callback: replaces *BUF, which the library allocated; 0 is failure. Nothing goes to error.h: the
  * library runs this on its own and reports it in its own words. */
@@ -97,9 +95,9 @@ static herr_t set_local_lzf(hid_t dcpl, hid_t type, hid_t space)
     if (count > COW_FILTER_VALUES)
         count = COW_FILTER_VALUES;
     if (value[0] == 0)
-        value[0] = LZF_FILTER_REVISION;
+        value[0] = COW_LZF_REVISION;
     if (value[1] == 0)
-        value[1] = LZF_FORMAT;
+        value[1] = COW_LZF_FORMAT;
     if (chunk_size(dcpl, type, &value[2]) < 0)
         return -1;
     return H5Pmodify_filter(dcpl, COW_FILTER_LZF, flags, count, value);

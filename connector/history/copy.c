@@ -271,6 +271,7 @@ static int make_dataset(copied *o, bool versioned, hid_t type, hid_t space, hid_
     H5VL_loc_params_t loc = cow_by_self(c->target.type);
     int wanted = c->to != NULL, grows;
     hsize_t extent[H5S_MAX_RANK];
+    cow_no_pool no_pool;
 
     *made = NULL;
     if (wanted && !versioned && (wanted = cow_dataset_wanted(c->to, type, space, dcpl)) < 0)
@@ -283,8 +284,9 @@ static int make_dataset(copied *o, bool versioned, hid_t type, hid_t space, hid_
                                                    .type = type,
                                                    .space = space,
                                                    .dcpl = dcpl,
-                                                   .dapl = H5P_DATASET_ACCESS_DEFAULT},
-                                   &o->to.object, NULL);
+                                                   .dapl = H5P_DATASET_ACCESS_DEFAULT,
+                                                   .computed = true},
+                                   &o->to.object, &no_pool);
         return *made == NULL ? -1 : cow_dataset_begin_write(*made, "");
     }
     if (H5Sget_simple_extent_dims(space, extent, NULL) < 0 || (grows = cow_native_space_at_first(dcpl, space)) < 0)

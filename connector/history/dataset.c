@@ -9,7 +9,9 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "io/scratch.h"
 #include "journal/driver.h"
+#include "native/pipeline.h"
 #include "native/staged.h"
 
 #include <H5VLconnector.h>
@@ -608,7 +610,20 @@ static int write_head(cow_file *file, const cow_creation *wanted, hid_t type, in
     return status;
 }
 
-cow_dataset *cow_dataset_create(cow_file *file, const cow_creation *wanted, void **native, bool *no_pool)
+/* The parameters that the program's filters compute: *COMPUTED is DCPL with them, or DCPL itself. 1: *NO_POOL says why not; -1. */
+static int ask_filters(const cow_creation *wanted, hid_t dcpl, hid_t *computed, cow_no_pool *no_pool)
+{
+    int status;
+
+    *computed = dcpl;
+    if (wanted->computed || cow_pipeline_stable(dcpl)) /* HDF5 asks its own when it makes the pool */
+        return 0;
+    if ((status = cow_scratch_ask(dcpl, wanted->type, wanted->space, computed, &no_pool->records)) > 0)
+        no_pool->refused = true;
+    return status;
+}
+
+cow_dataset *cow_dataset_create(cow_file *file, const cow_creation *wanted, void **native, cow_no_pool *no_pool)
 {
     hsize_t extent[COW_MAX_RANK], most[COW_MAX_RANK], chunk[COW_MAX_RANK];
     char source[COW_PATH_MAX];
@@ -616,12 +631,13 @@ cow_dataset *cow_dataset_create(cow_file *file, const cow_creation *wanted, void
     cow_layout_dataset_row row = {.root = COW_NO_NODE};
     cow_root root = {.top = COW_NO_NODE};
     const hid_t type = wanted->type, dcpl = wanted->dcpl;
-    hid_t copy = H5I_INVALID_HID, chunked = dcpl, own;
+    hid_t copy = H5I_INVALID_HID, chunked = dcpl, computed = H5I_INVALID_HID, own;
     unsigned long failures = cow_journal_driver_file_failures(file->fileno);
     int rank, found, written = 0;
     bool gone = false, usual, times;
 
     *native = NULL;
+    *no_pool = (cow_no_pool){.records = H5I_INVALID_HID};
     if (cow_file_lay_out(file) < 0)
         return NULL;
     rank = H5Sget_simple_extent_dims(wanted->space, extent, most);
@@ -640,11 +656,11 @@ cow_dataset *cow_dataset_create(cow_file *file, const cow_creation *wanted, void
         root.maximum[d] = most[d] == H5S_UNLIMITED ? COW_UNLIMITED : most[d];
         root.chunk[d] = chunk[d];
     }
-    if (add_compressor(file, chunked, type, rank, chunk, &row) < 0)
+    if (ask_filters(wanted, chunked, &computed, no_pool) != 0 ||
+        add_compressor(file, computed, type, rank, chunk, &row) < 0)
         goto done;
-    if ((found = cow_pools_find(file, type, chunked, &row.pool)) != 0) {
-        if (no_pool != NULL)
-            *no_pool = found > 0;
+    if ((found = cow_pools_find(file, type, chunked, computed, &row.pool)) != 0) {
+        no_pool->refused = found > 0;
         goto done;
     }
     root.pool = row.pool;
@@ -663,6 +679,7 @@ cow_dataset *cow_dataset_create(cow_file *file, const cow_creation *wanted, void
         goto done;
     dataset->usual = usual;
     dataset->times = times;
+    dataset->asked = true;
     if (written) {
         dataset->bare = true;
         dataset->named = true;
@@ -676,7 +693,7 @@ cow_dataset *cow_dataset_create(cow_file *file, const cow_creation *wanted, void
         dataset = NULL;
     }
 done:
-    cow_close(copy);
+    cow_close(copy, computed != chunked ? computed : H5I_INVALID_HID);
     if (dataset == NULL && !gone && (*native != NULL || written != 0))
         cow_file_fail(file); /* a head that has no history */
     if (dataset == NULL && *native != NULL) {
@@ -1064,6 +1081,7 @@ void cow_dataset_release(cow_dataset *dataset)
     free(dataset->access);
     dataset->access = NULL;
     dataset->array.through = false;
+    dataset->asked = false;
     if (cow_file_shut(dataset->file))
         free(dataset);
     else if (!cow_dataset_idle(dataset))
@@ -1110,6 +1128,26 @@ int cow_dataset_begin_write(cow_dataset *dataset, const char *path)
         return -1;
     cow_versions_depart(dataset->file);
     return cow_changes_note(dataset->file, dataset->address, COW_CHANGED_ARRAY, path);
+}
+
+/* Does HDF5 fill new chunks of it (H5D__check_filters)? */
+static bool fills(const cow_dataset *dataset)
+{
+    H5D_fill_value_t defined;
+
+    return dataset->array.fill_new && (dataset->row.fill_time == H5D_FILL_TIME_ALLOC ||
+                                       (dataset->dcpl >= 0 && H5Pfill_value_defined(dataset->dcpl, &defined) >= 0 &&
+                                        defined == H5D_FILL_VALUE_USER_DEFINED));
+}
+
+int cow_dataset_ask_filters(cow_dataset *dataset, bool grows)
+{
+    if (dataset->asked || (grows && !fills(dataset)))
+        return 0;
+    if (!(dataset->row.flags & COW_FLAG_FILTERS_ADDED) && cow_codec_check(dataset->array.codec) < 0)
+        return cow_context("%s: its filters cannot encode", dataset->array.label);
+    dataset->asked = true;
+    return 0;
 }
 
 /* ---- answers ---- */

@@ -179,11 +179,18 @@ typedef struct cow_creation {
     const char *name; /* from there; NULL: anonymous */
     hid_t lcpl, type, space, dcpl, dapl;
     const char *path; /* NULL: HDF5 is to have it open; else what it will be called */
+    bool computed;    /* DCPL's filters have their parameters: they are not asked */
 } cow_creation;
+/* Why HDF5 does not put chunks of a dataset into a pool. Nothing was made. */
+typedef struct cow_no_pool {
+    bool refused; /* it says why when it is to create the dataset itself */
+    hid_t
+        records; /* what it said when the filters were asked, which were: cow_errors_give_back. Else H5I_INVALID_HID */
+} cow_no_pool;
 /* Create a versioned dataset: makes the native head object (a virtual dataset) and its state. *NATIVE: the native object, which the caller closes;
- * NULL: HDF5 has not opened it (cow_dataset_attach_unopened). *NO_POOL (may be NULL): it failed, with nothing made, because HDF5 does not put such
- * chunks into a pool: filters that are not for such elements, for instance. */
-cow_dataset *cow_dataset_create(cow_file *file, const cow_creation *wanted, void **native, bool *no_pool);
+ * NULL: HDF5 has not opened it (cow_dataset_attach_unopened). *NO_POOL: it failed because HDF5 does not put such chunks into a pool: filters
+ * that are not for such elements, for instance. */
+cow_dataset *cow_dataset_create(cow_file *file, const cow_creation *wanted, void **native, cow_no_pool *no_pool);
 /* Where it is. */
 H5O_token_t cow_dataset_token(const cow_dataset *dataset);
 /* The state of an open native dataset, head or snapshot: *DATASET NULL when it is not a versioned one. One reference
@@ -208,6 +215,8 @@ cow_array *cow_dataset_array(cow_dataset *dataset);
 /* Refuses read-only files, versions and files in the error state; else notes that the dataset changes. PATH: where the
  * application found it, or NULL when unknown. */
 int cow_dataset_begin_write(cow_dataset *dataset, const char *path);
+/* The program writes elements, or (GROWS) changes the extent: its filters are asked whether they can encode, where HDF5 asks them. */
+int cow_dataset_ask_filters(cow_dataset *dataset, bool grows);
 /* The same of a head by its address, without opening it: where its type is one of HDF5's own numbers, and in a file that is written its creation
  * properties are the usual ones. PATH is for messages. 1; 0: it is to be opened, perhaps with a recorded error. */
 int cow_dataset_attach_unopened(cow_file *file, const H5O_token_t *token, const char *path, cow_dataset **dataset);

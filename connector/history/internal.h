@@ -162,6 +162,7 @@ struct cow_dataset {
     bool corked;     /* H5Odisable_mdc_flushes, which holds until the application's last handle is closed */
     bool dead;       /* deleted before it was ever committed */
     bool named_type; /* its type is a named datatype */
+    bool asked;      /* its filters whether they can encode, since the program has it open */
     cow_access *access;
 };
 

@@ -38,7 +38,7 @@ static int choose(void *context, const cow_piecing *cut, uint32_t *id)
     if (pool == NULL || (dcpl = piece_dcpl(own, cut)) < 0)
         return -1;
     type = cow_kept_type_share(pool->type); /* POOL is gone when another is opened */
-    status = cow_pools_find(file, cow_kept_type_id(type), dcpl, id);
+    status = cow_pools_find(file, cow_kept_type_id(type), dcpl, dcpl, id);
     cow_kept_type_free(type);
     H5Pclose(dcpl);
     if (status > 0) { /* some filters refuse small chunks */

@@ -8,7 +8,9 @@
 #include "base/vector.h"
 #include "history/hashes.h"
 #include "history/internal.h"
+#include "io/filters.h"
 #include "journal/driver.h"
+#include "native/pipeline.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -549,12 +551,27 @@ done:
     return status;
 }
 
+/* Has DCPL filters that h5cow does not run itself? */
+static bool has_foreign_filters(hid_t dcpl)
+{
+    for (int i = 0; i < H5Pget_nfilters(dcpl); i++) {
+        unsigned flags, none;
+        size_t count = 0;
+
+        if (!cow_filter_ours(H5Pget_filter2(dcpl, (unsigned)i, &flags, &count, &none, 0, NULL, NULL)))
+            return true;
+    }
+    return false;
+}
+
 /* The application's creation properties as a pool's. */
 static hid_t pool_dcpl(hid_t dcpl, hid_t type)
 {
     hid_t p = cow_native_dcpl_placeless(dcpl, type); /* a list of another file must not be in the way of others */
 
-    if (p < 0 || fix_properties(p) < 0)
+    if (p < 0 || fix_properties(p) < 0 ||
+        /* HDF5 asks filters again when a dataset that it fills grows (H5D__check_filters); types with parts elsewhere must be filled */
+        (has_foreign_filters(p) && cow_type_is_heap(type, true) == 0 && H5Pset_fill_time(p, H5D_FILL_TIME_NEVER) < 0))
         cow_error_native("cannot describe a pool");
     return p;
 }
@@ -577,22 +594,40 @@ static int load_signatures(cow_file *file)
     return 0;
 }
 
-int cow_pools_find(cow_file *file, hid_t type, hid_t dcpl, uint32_t *id)
+/* Is pool ID one for chunks with the filters of DCPL, whose signature it has? The signature may be over what its filters were asked, and
+ * what they compute may change: with their version, or an environment variable. 1, 0, -1 */
+static int has_filters(cow_file *file, uint32_t id, hid_t dcpl)
 {
-    uint8_t signature[COW_HASH_SIZE];
+    hid_t own;
+
+    if (cow_pipeline_stable(dcpl))
+        return 1;
+    return (own = cow_pools_dcpl(file, id)) < 0 ? -1 : cow_pipeline_same(own, dcpl);
+}
+
+int cow_pools_find(cow_file *file, hid_t type, hid_t asked, hid_t dcpl, uint32_t *id)
+{
+    uint8_t signature[2][COW_HASH_SIZE];
     hid_t p, t;
     int status = -1;
 
-    if (signature_of(type, dcpl, signature) < 0 || load_signatures(file) < 0)
+    if (signature_of(type, dcpl, signature[0]) < 0 || signature_of(type, asked, signature[1]) < 0 ||
+        load_signatures(file) < 0)
         return -1;
-    for (*id = 0; *id < file->pools->signature_count; ++*id)
-        if (memcmp(file->pools->signature + (size_t)*id * COW_HASH_SIZE, signature, COW_HASH_SIZE) == 0)
-            return 0;
+    for (*id = 0; *id < file->pools->signature_count; ++*id) {
+        const uint8_t *of = file->pools->signature + (size_t)*id * COW_HASH_SIZE;
+
+        if (memcmp(of, signature[0], COW_HASH_SIZE) != 0 && memcmp(of, signature[1], COW_HASH_SIZE) != 0)
+            continue;
+        if ((status = has_filters(file, *id, dcpl)) != 0)
+            return status < 0 ? -1 : 0;
+    }
     p = pool_dcpl(dcpl, type);
     t = H5Tcopy(type);
-    if (p >= 0 && t >= 0 && (status = pool_make(file, *id, t, p)) == 0 &&
-        cow_table_append(file->pools->table, 1, signature, NULL) < 0)
+    if (p < 0 || t < 0)
         status = -1;
+    else if ((status = pool_make(file, *id, t, p)) == 0)
+        status = cow_table_append(file->pools->table, 1, signature[0], NULL) < 0 ? -1 : 0;
     cow_close(t, p);
     return status;
 }

@@ -36,9 +36,9 @@ hid_t cow_pools_dcpl(cow_file *file, uint32_t id);
 /* Open datasets that use it: what nobody uses, and wrote to, is closed again when very many pools are open. */
 void cow_pools_use(cow_file *file, uint32_t id);
 void cow_pools_leave(cow_file *file, uint32_t id);
-/* The pool for chunks of TYPE with the creation properties DCPL (chunked); made when there is none. 1, with an error: HDF5 does
- * not take such chunks. */
-int cow_pools_find(cow_file *file, hid_t type, hid_t dcpl, uint32_t *id);
+/* The pool for chunks of TYPE with the creation properties DCPL (chunked), whose filters have their parameters; made when there is none.
+ * ASKED: what the program asked for. 1, with an error: HDF5 does not take such chunks. */
+int cow_pools_find(cow_file *file, hid_t type, hid_t asked, hid_t dcpl, uint32_t *id);
 /* How many the file has; the table must be open. */
 uint64_t cow_pools_rows(const cow_file *file);
 /* How many are open. */

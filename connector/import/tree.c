@@ -9,6 +9,7 @@
 #include "base/ids.h"
 #include "native/datatype.h"
 #include "native/native.h"
+#include "native/pipeline.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,18 +76,18 @@ hid_t cow_tree_dataset(hid_t to, const char *path, hid_t type, hid_t space, hid_
 {
     hsize_t extent[H5S_MAX_RANK];
     hid_t dataset = H5I_INVALID_HID, first = cow_native_space_placeless(space),
-          list = cow_native_dcpl_placeless(dcpl, type), stack;
+          list = cow_native_dcpl_placeless(dcpl, type), own = H5I_INVALID_HID, stack;
     int grows;
 
     if (first >= 0 && list >= 0 && H5Sget_simple_extent_dims(space, extent, NULL) >= 0 &&
-        (grows = cow_native_space_at_first(list, first)) >= 0 &&
-        (dataset = H5Dcreate2(to, path, type, first, lcpl, list, H5P_DEFAULT)) >= 0 && grows &&
+        (grows = cow_native_space_at_first(list, first)) >= 0 && (own = cow_pipeline_computed(list)) >= 0 &&
+        (dataset = H5Dcreate2(to, path, type, first, lcpl, own, H5P_DEFAULT)) >= 0 && grows &&
         H5Dset_extent(dataset, extent) < 0) {
         H5Dclose(dataset);
         dataset = H5I_INVALID_HID;
     }
     stack = cow_errors_take(); /* closing would clear it */
-    cow_close(list, first);
+    cow_close(own, list, first);
     cow_errors_give_back(stack);
     return dataset;
 }

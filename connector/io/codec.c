@@ -155,6 +155,13 @@ static int check_available(const cow_codec *codec, uint32_t mask, bool must)
     return 0;
 }
 
+int cow_codec_check(cow_codec *codec)
+{
+    if (codec->standard)
+        return 0;
+    return check_available(codec, 0, false) < 0 ? -1 : cow_scratch_check(codec->dcpl, cow_kept_type_id(codec->type));
+}
+
 bool cow_filtering_of(hid_t dxpl, cow_filtering *filtering)
 {
     H5Z_cb_t callback = {NULL, NULL};
@@ -362,6 +369,17 @@ static int add_blosc(hid_t dcpl, hid_t type, const cow_compress *compress, size_
     return H5Pset_filter(dcpl, COW_FILTER_BLOSC, H5Z_FLAG_OPTIONAL, COW_BLOSC_VALUES, value);
 }
 
+/* LZF likewise. A pool is made without asking filters, but for those of HDF5 alone: so shuffle in front of it, too, gets its parameter. */
+static int add_lzf(hid_t dcpl, unsigned shuffled, size_t chunk_bytes)
+{
+    const unsigned value[COW_LZF_VALUES] = {COW_LZF_REVISION, COW_LZF_FORMAT,
+                                            chunk_bytes <= UINT32_MAX ? (unsigned)chunk_bytes : 0};
+
+    if (shuffled > 1 && H5Pset_filter(dcpl, H5Z_FILTER_SHUFFLE, H5Z_FLAG_OPTIONAL, 1, &shuffled) < 0)
+        return -1;
+    return H5Pset_filter(dcpl, COW_FILTER_LZF, H5Z_FLAG_OPTIONAL, COW_LZF_VALUES, value);
+}
+
 int cow_codec_add(hid_t dcpl, hid_t type, const cow_compress *compress, size_t chunk_bytes)
 {
     size_t size = H5Tget_size(type);
@@ -372,8 +390,6 @@ int cow_codec_add(hid_t dcpl, hid_t type, const cow_compress *compress, size_t c
         return cow_error_native("cannot read what a dataset is made of");
     if (compress->library == COW_COMPRESS_NONE || filters > 0 || chunk_bytes < SMALLEST_COMPRESSED)
         return 0;
-    if (compress->library != COW_COMPRESS_BLOSC && compress->shuffle == 1 && size > 1)
-        status = H5Pset_shuffle(dcpl);
     switch (compress->library) {
     case COW_COMPRESS_NONE:
         break;
@@ -381,12 +397,12 @@ int cow_codec_add(hid_t dcpl, hid_t type, const cow_compress *compress, size_t c
         status = add_blosc(dcpl, type, compress, chunk_bytes);
         break;
     case COW_COMPRESS_LZF:
-        if (status >= 0)
-            status = H5Pset_filter(dcpl, COW_FILTER_LZF, H5Z_FLAG_OPTIONAL, 0, NULL);
+        status = add_lzf(dcpl, compress->shuffle == 1 ? (unsigned)size : 0, chunk_bytes);
         break;
     case COW_COMPRESS_GZIP:
-        if (status >= 0)
-            status = H5Pset_deflate(dcpl, (unsigned)compress->level);
+        status = compress->shuffle == 1 && size > 1 && H5Pset_shuffle(dcpl) < 0
+                     ? -1
+                     : H5Pset_deflate(dcpl, (unsigned)compress->level);
         break;
     }
     return status < 0 ? cow_error_native("cannot add the compressor that compress= asks for") : 1;

@@ -38,6 +38,9 @@ bool cow_codec_parallel(const cow_codec *codec); /* encode and decode may run on
 uint32_t cow_codec_all(const cow_codec *codec);  /* the filter mask of a chunk that skips every filter */
 size_t cow_codec_bound(const cow_codec *codec);  /* largest encoded size */
 
+/* A program writes to a dataset that it has opened: HDF5 asks the filters whether they can encode, once an opening. -1: they cannot. */
+int cow_codec_check(cow_codec *codec);
+
 /* Encode CHUNK into OUT (cow_codec_bound bytes), as FILTERING asks (NULL: nothing). *SIZE: bytes written; *MASK: bit i set
  * where filter i was skipped: an optional one that did not compress, or a mandatory one that fails and is excused. */
 int cow_codec_encode_as(cow_codec *codec, cow_filtering *filtering, const void *chunk, void *out, size_t *size,

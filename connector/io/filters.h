@@ -12,6 +12,9 @@
 #define COW_BLOSC_VALUES  7 /* revision, Blosc format, type size, chunk bytes, level, shuffle, codec */
 #define COW_LZF_VALUES    3 /* revision, LZF version, chunk bytes */
 #define COW_FILTER_VALUES 8
+/* What h5py's lzf_filter.c puts in front of its parameters. */
+#define COW_LZF_REVISION 4
+#define COW_LZF_FORMAT   0x0105
 
 /* A filter of a pipeline as the dcpl has it. */
 typedef struct cow_filter {

@@ -10,6 +10,10 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "native/native.h"
+#include "native/pipeline.h"
+
+#include <H5VLconnector.h>
+#include <H5VLconnector_passthru.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,17 +25,16 @@
 struct cow_scratch {
     cow_chunk_store *chunks; /* owns the dataset, which keeps the file open */
     cow_kept_type *type;     /* the caller's */
-    bool changed;            /* the library computed other filter parameters than the dcpl had */
 };
 
 /* An empty file in memory. Open files of this driver are told apart by name, and HDF5 looks for a file of that name on
  * disk first: so it is one that nobody else uses. */
-static hid_t create_file(const cow_scratch *scratch)
+static hid_t create_file(const void *owner)
 {
     char name[64];
     hid_t file = H5I_INVALID_HID, fapl = H5Pcreate(H5P_FILE_ACCESS), native = cow_native_id();
 
-    snprintf(name, sizeof name, "h5cow-scratch-%ld-%p", (long)getpid(), (const void *)scratch);
+    snprintf(name, sizeof name, "h5cow-scratch-%ld-%p", (long)getpid(), owner);
     if (fapl < 0 || native < 0 || H5Pset_vol(fapl, native, NULL) < 0 ||
         H5Pset_fapl_core(fapl, FILE_INCREMENT, false) < 0 || H5Pset_fclose_degree(fapl, H5F_CLOSE_WEAK) < 0 ||
         (file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) < 0)
@@ -41,89 +44,27 @@ static hid_t create_file(const cow_scratch *scratch)
     return file;
 }
 
-/* 1: both property lists have the same filters with the same parameters; 0: not; -1. */
-static int same_filters(hid_t a, hid_t b)
-{
-    int filters = H5Pget_nfilters(a), same = filters == H5Pget_nfilters(b);
-
-    for (int i = 0; same && i < filters; i++) {
-        unsigned flags, none, *value;
-        size_t n_a = 0, n_b = 0;
-        H5Z_filter_t id_a = H5Pget_filter2(a, (unsigned)i, &flags, &n_a, &none, 0, NULL, NULL);
-        H5Z_filter_t id_b = H5Pget_filter2(b, (unsigned)i, &flags, &n_b, &none, 0, NULL, NULL);
-
-        if (id_a < 0 || id_b < 0)
-            return cow_error_native("cannot read a filter's parameters");
-        if (id_a != id_b || n_a != n_b)
-            return 0;
-        if (n_a == 0)
-            continue;
-        if (!(value = calloc(2 * n_a, sizeof *value)))
-            return cow_error(COW_MEMORY, "no memory for a filter's parameters");
-        H5Pget_filter2(a, (unsigned)i, &flags, &n_a, value, 0, NULL, NULL);
-        H5Pget_filter2(b, (unsigned)i, &flags, &n_b, value + n_a, 0, NULL, NULL);
-        same = memcmp(value, value + n_a, n_a * sizeof *value) == 0;
-        free(value);
-    }
-    return same;
-}
-
-/* Those of FROM that SKIP does not name, in place of TO's. They are put in one by one: a list out of which HDF5 1.14.5 has
- * removed a filter alone frees memory of another list when it was copied (H5Z_delete, H5O__pline_copy). */
-static int keep_filters(hid_t from, hid_t to, uint32_t skip)
-{
-    int filters = H5Pget_nfilters(from);
-
-    if (filters < 0 || (filters > 0 && H5Premove_filter(to, H5Z_FILTER_ALL) < 0))
-        return -1;
-    for (int i = 0; i < filters; i++) {
-        unsigned flags, none, *values;
-        size_t n = 0;
-        H5Z_filter_t id = H5Pget_filter2(from, (unsigned)i, &flags, &n, &none, 0, NULL, NULL);
-        bool kept;
-
-        if (skip >> i & 1)
-            continue;
-        if ((values = calloc(n + 1, sizeof *values)) == NULL)
-            return cow_error(COW_MEMORY, "no memory for a filter's parameters");
-        kept = id >= 0 && H5Pget_filter2(from, (unsigned)i, &flags, &n, values, 0, NULL, NULL) == id &&
-               H5Pset_filter(to, id, flags, n, values) >= 0;
-        free(values);
-        if (!kept)
-            return -1;
-    }
-    return 0;
-}
-
 static int create_dataset(cow_scratch *scratch, hid_t file, hid_t dcpl)
 {
     cow_loc root = {.object = H5VLobject(file), .type = H5I_FILE};
-    hid_t scratch_dcpl = H5Pcopy(dcpl), made = H5I_INVALID_HID, space = H5I_INVALID_HID;
+    hid_t space = H5I_INVALID_HID;
     hsize_t dims[H5S_MAX_RANK], most[H5S_MAX_RANK];
     void *dataset;
-    int rank, same, result = -1;
+    int rank, result = -1;
 
     /* One chunk, and nothing written before we write it. */
     for (int d = 0; d < H5S_MAX_RANK; d++)
         most[d] = H5S_UNLIMITED;
-    if (scratch_dcpl < 0 || (rank = H5Pget_chunk(scratch_dcpl, H5S_MAX_RANK, dims)) < 0 ||
-        (space = H5Screate_simple(rank, dims, most)) < 0 || H5Pset_alloc_time(scratch_dcpl, H5D_ALLOC_TIME_INCR) < 0 ||
-        H5Pset_fill_time(scratch_dcpl, H5D_FILL_TIME_NEVER) < 0) {
+    if ((rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, dims)) < 0 || (space = H5Screate_simple(rank, dims, most)) < 0 ||
+        H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_INCR) < 0 || H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER) < 0) {
         cow_error_native("cannot set up a scratch dataset for filters");
         goto done;
     }
-    if (!(dataset = cow_native_dataset_create(root, "chunk", cow_kept_type_id(scratch->type), space, scratch_dcpl)))
-        goto done;
-    if ((made = cow_native_dataset_dcpl(dataset)) < 0) {
-        cow_native_dataset_close(dataset);
-        goto done;
-    }
-    if (!(scratch->chunks = cow_native_chunk_store(NULL, dataset, made)) || (same = same_filters(dcpl, made)) < 0)
-        goto done;
-    scratch->changed = !same;
-    result = 0;
+    if ((dataset = cow_native_dataset_create(root, "chunk", cow_kept_type_id(scratch->type), space, dcpl)) != NULL &&
+        (scratch->chunks = cow_native_chunk_store(NULL, dataset, dcpl)) != NULL)
+        result = 0;
 done:
-    cow_close(made, space, scratch_dcpl);
+    cow_close(space);
     return result;
 }
 
@@ -138,7 +79,7 @@ cow_scratch *cow_scratch_open(hid_t dcpl, cow_kept_type *type, uint32_t skip)
         return NULL;
     }
     scratch->type = type;
-    if ((applied = H5Pcopy(dcpl)) < 0 || (skip != 0 && keep_filters(dcpl, applied, skip) < 0)) {
+    if ((applied = H5Pcopy(dcpl)) < 0 || (skip != 0 && cow_pipeline_take(applied, dcpl, skip) < 0)) {
         cow_error_native("cannot copy the filters of a dataset");
         goto done;
     }
@@ -211,9 +152,6 @@ int cow_scratch_encode(cow_scratch *scratch, cow_filtering *filtering, const voi
     hid_t dxpl;
     int result = -1;
 
-    if (scratch->changed)
-        return cow_error(COW_UNSUPPORTED, "a filter that is installed here computes other parameters than the file has "
-                                          "for this dataset: install the version of the filter that made the file");
     if (cow_native_enter() < 0)
         return -1;
     if ((dxpl = transfer_list(filtering)) < 0 ||
@@ -246,4 +184,85 @@ int cow_scratch_decode(cow_scratch *scratch, cow_filtering *filtering, const voi
     transfer_list_close(dxpl);
     cow_native_leave();
     return result;
+}
+
+/* ---- asking the filters ---- */
+
+/* A dataset of no elements: the filters are asked about type, properties and chunk alone, and nothing is allocated. */
+static hid_t space_without_elements(hid_t space)
+{
+    hsize_t none[H5S_MAX_RANK] = {0}, most[H5S_MAX_RANK];
+    int rank = H5Sget_simple_extent_dims(space, NULL, most);
+
+    return rank < 0 ? H5I_INVALID_HID : H5Screate_simple(rank, none, most);
+}
+
+static void *create_asking(hid_t file, hid_t type, hid_t space, hid_t dcpl)
+{
+    const H5VL_loc_params_t loc = {.type = H5VL_OBJECT_BY_SELF, .obj_type = H5I_FILE};
+
+    return H5VLdataset_create(H5VLobject(file), &loc, cow_native_id(), NULL, H5P_LINK_CREATE_DEFAULT, type, space, dcpl,
+                              H5P_DATASET_ACCESS_DEFAULT, H5P_DATASET_XFER_DEFAULT, NULL);
+}
+
+int cow_scratch_ask(hid_t dcpl, hid_t type, hid_t space, hid_t *computed, hid_t *records)
+{
+    hid_t empty = space_without_elements(space), told = H5I_INVALID_HID, file = H5I_INVALID_HID;
+    void *dataset = NULL;
+    int status = -1;
+
+    *computed = *records = H5I_INVALID_HID;
+    if (empty < 0 || (*computed = H5Pcopy(dcpl)) < 0) {
+        cow_error_native("cannot describe a dataset for its filters");
+        goto done;
+    }
+    if ((file = create_file(computed)) < 0 || cow_native_enter() < 0)
+        goto done;
+    if ((dataset = create_asking(file, type, empty, dcpl)) == NULL) {
+        *records = cow_errors_take();
+        status = 1;
+    } else if ((told = cow_native_dataset_dcpl(dataset)) >= 0 && cow_pipeline_take(*computed, told, 0) == 0)
+        status = 0;
+    if (dataset != NULL && cow_native_dataset_close(dataset) < 0)
+        status = -1;
+    cow_native_leave();
+done:
+    if (status != 0) {
+        cow_close(*computed);
+        *computed = H5I_INVALID_HID;
+    }
+    cow_close(told, empty);
+    if (file >= 0)
+        H5Fclose(file);
+    return status;
+}
+
+int cow_scratch_check(hid_t dcpl, hid_t type)
+{
+    hid_t file = create_file(&dcpl), space = H5I_INVALID_HID, list = H5Pcopy(dcpl);
+    hsize_t none[H5S_MAX_RANK] = {0}, most[H5S_MAX_RANK];
+    int rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, most), status = -1;
+    cow_loc root = {.type = H5I_FILE};
+    void *dataset;
+
+    if (file < 0 || cow_native_enter() < 0)
+        goto done;
+    root.object = H5VLobject(file);
+    for (int d = 0; d < rank; d++)
+        most[d] = H5S_UNLIMITED;
+    if (rank < 0 || list < 0 || (space = H5Screate_simple(rank, none, most)) < 0 ||
+        H5Pset_alloc_time(list, H5D_ALLOC_TIME_INCR) < 0)
+        cow_error_native("cannot describe a dataset for its filters");
+    else if ((dataset = cow_native_dataset_create(root, "opened", type, space, list)) != NULL &&
+             cow_native_dataset_close(dataset) == 0 && (dataset = cow_native_dataset_open(root, "opened")) != NULL) {
+        status = cow_native_dataset_write(dataset, type, H5S_ALL, H5S_ALL, H5P_DATASET_XFER_DEFAULT, "");
+        if (cow_native_dataset_close(dataset) < 0)
+            status = -1;
+    }
+    cow_native_leave();
+done:
+    cow_close(space, list);
+    if (file >= 0)
+        H5Fclose(file);
+    return status;
 }

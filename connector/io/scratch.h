@@ -14,7 +14,14 @@
 
 typedef struct cow_scratch cow_scratch;
 
-/* DCPL: of a chunked dataset, its filters' parameters already set; only copied. TYPE: its datatype, which the caller
+/* Ask the filters of DCPL about a dataset that a program creates, as HDF5 asks: each once. 0: *COMPUTED is DCPL with the parameters that they
+ * computed; the caller closes it. 1: HDF5 makes no such dataset, *RECORDS are its errors (cow_errors_give_back). -1: the error. */
+int cow_scratch_ask(hid_t dcpl, hid_t type, hid_t space, hid_t *computed, hid_t *records);
+
+/* Ask the filters of DCPL whether they can encode elements of TYPE, as HDF5 does when a program has opened a dataset and writes to it. */
+int cow_scratch_check(hid_t dcpl, hid_t type);
+
+/* DCPL: of a chunked dataset, its filters' parameters computed, which are used as they are; only copied. TYPE: its datatype, which the caller
  * keeps open as long. Filters whose bit is set in SKIP are left out.
  *
  * Use one scratch for encoding and others, one for each SKIP, for decoding, and never tell HDF5 a filter mask: 1.14.5

@@ -11,6 +11,7 @@
 #include "base/vector.h"
 #include "journal/driver.h"
 #include "library/library.h"
+#include "native/pipeline.h"
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
@@ -1568,18 +1569,40 @@ bool cow_native_is_usual_dcpl(hid_t dcpl, bool *times)
     return dcpl >= 0 && (*times || dcpl == usual_list[false]);
 }
 
+/* Creating at REST of AT, whose filters are not asked. */
+static void *create_computed(cow_loc at, const char *rest, hid_t type, hid_t space, hid_t dcpl, hid_t dapl)
+{
+    H5VL_loc_params_t loc = cow_by_self(at.type);
+    bool asks = !cow_pipeline_stable(dcpl);
+    hid_t list = asks ? cow_pipeline_computed(dcpl) : dcpl;
+    unsigned long taken = cow_pipeline_taken();
+    void *dataset;
+
+    if (list < 0)
+        return NULL;
+    dataset = H5VLdataset_create(at.object, &loc, cow_native_id(), rest, H5P_LINK_CREATE_DEFAULT, type, space, list,
+                                 dapl, DXPL, NULL);
+    if (dataset != NULL && asks && cow_pipeline_taken() == taken) {
+        H5VLdataset_close(dataset, cow_native_id(), DXPL, NULL);
+        dataset = NULL;
+        cow_error(COW_UNSUPPORTED, "this version of HDF5 does not take the filters of a dataset as h5cow gives them");
+    }
+    if (asks)
+        H5Pclose(list);
+    return dataset;
+}
+
 void *cow_native_dataset_create(cow_loc at, const char *path, hid_t type, hid_t space, hid_t dcpl)
 {
     const char *rest = shorter(&at, path);
-    H5VL_loc_params_t loc = cow_by_self(at.type);
+    hid_t own = dcpl == H5P_DEFAULT ? H5P_DATASET_CREATE_DEFAULT : dcpl;
     /* a virtual one has no chunk cache, and keeps copies of the list */
-    hid_t dapl = H5Pget_layout(dcpl) == H5D_VIRTUAL ? H5P_DATASET_ACCESS_DEFAULT : uncached();
+    hid_t dapl = H5Pget_layout(own) == H5D_VIRTUAL ? H5P_DATASET_ACCESS_DEFAULT : uncached();
     void *dataset;
 
     if (dapl < 0)
         return NULL;
-    dataset = H5VLdataset_create(at.object, &loc, cow_native_id(), rest, H5P_LINK_CREATE_DEFAULT, type, space,
-                                 dcpl == H5P_DEFAULT ? H5P_DATASET_CREATE_DEFAULT : dcpl, dapl, DXPL, NULL);
+    dataset = create_computed(at, rest, type, space, own, dapl);
     if (dataset == NULL)
         cow_error_native("cannot create the dataset '%s'", path == NULL ? "(anonymous)" : path);
     return dataset;
@@ -1734,5 +1757,5 @@ hid_t cow_native_dataset_dcpl(void *dataset)
 
     if (H5VLdataset_get(dataset, cow_native_id(), &args, DXPL, NULL) < 0)
         return cow_error_native("cannot get the creation properties of a dataset");
-    return args.args.get_dcpl.dcpl_id;
+    return cow_pipeline_told(args.args.get_dcpl.dcpl_id);
 }

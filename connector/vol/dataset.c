@@ -6,6 +6,7 @@
 #include "base/ids.h"
 #include "journal/driver.h"
 #include "native/datatype.h"
+#include "native/pipeline.h"
 #include "native/points.h"
 
 #include <stdlib.h>
@@ -41,6 +42,18 @@ static void look_for_prefix(hid_t dapl)
 
 /* ---- create, open ---- */
 
+/* The filters were asked, once, and refuse: what HDF5 does then in the file, and what it said. */
+static void refuse_as_filters_did(const cow_where *where, const cow_creation *wanted, hid_t records)
+{
+    hid_t dcpl = cow_pipeline_refusing(wanted->dcpl);
+
+    if (dcpl >= 0)
+        H5VLdataset_create(where->native, &where->loc, cow_native_id(), where->name, wanted->lcpl, wanted->type,
+                           wanted->space, dcpl, wanted->dapl, H5P_DATASET_XFER_DEFAULT, NULL);
+    cow_close(dcpl);
+    cow_errors_give_back(records);
+}
+
 void *cow_vol_dataset_create(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl, hid_t type,
                              hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void **req)
 {
@@ -54,28 +67,34 @@ void *cow_vol_dataset_create(void *object, const H5VL_loc_params_t *loc, const c
     char *path = NULL;
     void *native = NULL;
     const size_t given = cow_vol_groups_given();
+    const bool computed = cow_pipeline_is_computed(dcpl);
+    hid_t own = computed ? cow_pipeline_told(H5Pcopy(dcpl)) : dcpl;
+    cow_no_pool no_pool = {.records = H5I_INVALID_HID};
     int versioned = 0;
-    bool no_pool = false;
 
     look_for_prefix(dapl);
-    if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) < 0 || cow_target_new(o, &where, &target) < 0)
+    if (own < 0 || cow_locate_name(o, loc, name, COW_TO_CREATE, &where) < 0 || cow_target_new(o, &where, &target) < 0)
         goto done;
     file = target.home == NULL ? NULL : target.home->file;
-    if (file != NULL && cow_file_writable(file) && (versioned = cow_dataset_wanted(file, type, space, dcpl)) < 0)
+    if (file != NULL && cow_file_writable(file) && (versioned = cow_dataset_wanted(file, type, space, own)) < 0)
         goto done;
-    versioned = versioned && (H5Pget_layout(dcpl) != H5D_CHUNKED || cow_dapl_fits(dapl, space));
+    versioned = versioned && (H5Pget_layout(own) != H5D_CHUNKED || cow_dapl_fits(dapl, space));
     if (versioned) {
         if (dapl == H5P_DATASET_ACCESS_DEFAULT && cow_vol_groups_given() == given) /* no function of the program said where */
             path = cow_unopened_path(o, &where.loc, where.name, &target);
-        wanted = (cow_creation){where.native, &where.loc, where.name, lcpl, type, space, dcpl, dapl, path};
+        wanted = (cow_creation){where.native, &where.loc, where.name, lcpl, type, space, own, dapl, path, computed};
         dataset = cow_dataset_create(file, &wanted, &native, &no_pool);
     }
-    if (no_pool)
+    if (no_pool.refused)
         cow_error_clear(); /* HDF5 is to say what it says without a history, and to leave what it leaves then */
-    if (!versioned || no_pool)
+    if (no_pool.records >= 0)
+        refuse_as_filters_did(&where, &wanted, no_pool.records);
+    else if (!versioned || no_pool.refused)
         native = H5VLdataset_create(where.native, &where.loc, cow_native_id(), where.name, lcpl, type, space, dcpl,
                                     dapl, dxpl, req);
 done:
+    if (computed)
+        cow_close(own);
     if (dataset != NULL && native == NULL) {
         if ((made = cow_unopened_made(o, &where, dataset, path)) == NULL)
             cow_dataset_release(dataset);
@@ -505,6 +524,11 @@ static herr_t write_native(cow_object *o, hid_t mem_type, hid_t mem_space, hid_t
     return status;
 }
 
+static int ask_filters(const cow_object *o)
+{
+    return o->dataset == NULL ? 0 : cow_dataset_ask_filters(o->dataset, false);
+}
+
 herr_t cow_vol_dataset_write(size_t count, void *dataset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[],
                              hid_t dxpl, const void *buf[], void **req)
 {
@@ -517,7 +541,7 @@ herr_t cow_vol_dataset_write(size_t count, void *dataset[], hid_t mem_type[], hi
     if (check_one_file(count, dataset) < 0 || classify_all(count, dataset, &all_native) < 0)
         return cow_leave(-1);
     for (size_t i = 0; i < count; i++)
-        if (cow_vol_dataset_before_write(dataset[i]) < 0)
+        if (cow_vol_dataset_before_write(dataset[i]) < 0 || ask_filters(dataset[i]) < 0)
             return cow_leave(-1);
     for (size_t i = 0; all_native && i < count; i++) {
         int repeats = may_repeat_points(dataset[i], file_space[i]);
@@ -625,6 +649,8 @@ static int set_extent(cow_object *o, const hsize_t *size)
         extent[d] = size[d];
         changed = changed || size[d] != array->extent[d];
     }
+    if (cow_dataset_ask_filters(o->dataset, true) < 0)
+        return -1;
     if (!changed)
         return 0;
     if (cow_vol_dataset_before_write(o) < 0 ||
