@@ -92,6 +92,10 @@ void *cow_vol_dataset_create(void *object, const H5VL_loc_params_t *loc, const c
     else if (!versioned || no_pool.refused)
         native = H5VLdataset_create(where.native, &where.loc, cow_native_id(), where.name, lcpl, type, space, dcpl,
                                     dapl, dxpl, req);
+    if (native != NULL && dataset == NULL && file != NULL && cow_unwritten_created(native, dcpl) < 0) {
+        cow_object_close_native(native, H5I_DATASET);
+        native = NULL;
+    }
 done:
     if (computed)
         cow_close(own);
@@ -437,6 +441,21 @@ static int check_kept_by_hdf5(const cow_object *o, bool write, hid_t mem_type, h
     return status;
 }
 
+/* Before a write into a dataset that HDF5 keeps: see unwritten.c. */
+static int clear_unwritten(const cow_object *o, hid_t mem_type, hid_t mem_space, hid_t file_space, const void *buf)
+{
+    int waits;
+
+    if (o->home == NULL || o->home->file == NULL || o->dataset != NULL || o->mapped || o->user_virtual ||
+        (waits = cow_unwritten_waits(o->handle, file_space)) == 0)
+        return 0;
+    if (waits > 0 && check_kept_by_hdf5(o, true, mem_type, mem_space, file_space, buf) < 0) {
+        cow_error_clear(); /* HDF5 refuses the write before it allocates anything, and says why */
+        return 0;
+    }
+    return waits < 0 ? -1 : cow_unwritten_clear(o->handle);
+}
+
 /* HDF5 moves elements of several datasets when all of them can be moved, or none. */
 static int check_several(size_t count, void *dataset[], bool write, const hid_t mem_type[], const hid_t mem_space[],
                          const hid_t file_space[], hid_t dxpl, const void *const buf[])
@@ -541,7 +560,8 @@ herr_t cow_vol_dataset_write(size_t count, void *dataset[], hid_t mem_type[], hi
     if (check_one_file(count, dataset) < 0 || classify_all(count, dataset, &all_native) < 0)
         return cow_leave(-1);
     for (size_t i = 0; i < count; i++)
-        if (cow_vol_dataset_before_write(dataset[i]) < 0 || ask_filters(dataset[i]) < 0)
+        if (cow_vol_dataset_before_write(dataset[i]) < 0 || ask_filters(dataset[i]) < 0 ||
+            clear_unwritten(dataset[i], mem_type[i], mem_space[i], file_space[i], buf[i]) < 0)
             return cow_leave(-1);
     for (size_t i = 0; all_native && i < count; i++) {
         int repeats = may_repeat_points(dataset[i], file_space[i]);

@@ -663,6 +663,12 @@ int cow_vol_dataset_learn(cow_object *object);
 /* Before anything is written into a dataset, versioned or not. */
 int cow_vol_dataset_before_write(cow_object *object);
 int cow_vol_dataset_after_native_write(cow_object *object);
+/* unwritten.c. Of a dataset that HDF5 has just created by DCPL, and keeps itself: zeros where it leaves what stood in the file. */
+int cow_unwritten_created(void *native, hid_t dcpl);
+/* Is a write by FILE_SPACE the first one, of a part, and does HDF5 leave the rest as it stands in the file? Then
+ * cow_unwritten_clear comes before it. 1; 0; -1. */
+int cow_unwritten_waits(void *native, hid_t file_space);
+int cow_unwritten_clear(void *native);
 /* What a versioned dataset holds goes to the file, or to readers. */
 int cow_vol_dataset_flush(cow_object *object);
 
