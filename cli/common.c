@@ -2,6 +2,7 @@
 #include "common.h"
 
 #include "base/error.h"
+#include "base/witness.h"
 #include "history/history.h"
 #include "journal/driver.h"
 #include "progress.h"
@@ -129,6 +130,7 @@ void cli_hdf5_start(void)
     unsetenv("HDF5_DRIVER");
     unsetenv("HDF5_DRIVER_CONFIG");
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    cow_tell_nothing();
     cli_filters_register();
 }
 

@@ -21,7 +21,7 @@
 #define H5COW_VERSION "0.1.0"
 #endif
 
-enum { CLI_OK = 0, CLI_DAMAGED = 1, CLI_FAILED = 2 };
+enum { CLI_OK = 0, CLI_DAMAGED = 1, CLI_FAILED = 2, CLI_LOST = 74 /* of `run`: EX_IOERR of sysexits.h */ };
 
 /* The verbs. argv[0] is the verb itself. The answer is the exit code. */
 typedef int cli_verb(int argc, char **argv);

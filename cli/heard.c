@@ -109,10 +109,29 @@ static void hear_library(cli_heard *heard, const char *record, bool told)
     heard->asked[heard->count++] = a;
 }
 
+static void add_lost(cli_heard *heard, const char *name, const char *what)
+{
+    CLI_RESERVE(heard->lost, heard->lost_room, heard->lost_count, 1);
+    heard->lost[heard->lost_count++] = (cli_lost){.name = cli_strdup(name), .what = cli_strdup(what)};
+}
+
+static void hear_lost(cli_heard *heard, char *record, bool told)
+{
+    char *rest;
+    const size_t length = strtoul(record, &rest, 10);
+
+    if (*rest != ' ' || strlen(++rest) < length + 1)
+        return;
+    rest[length] = '\0';
+    add_lost(heard, rest, rest + length + 1);
+    heard->lost[heard->lost_count - 1].told = told;
+}
+
 void cli_heard_end(char *witness, cli_heard *heard)
 {
     json_object *plain = json_object_new_object();
     FILE *file = fopen(witness, "re");
+    struct stat about;
     char *record = NULL;
     size_t room = 0;
 
@@ -131,11 +150,17 @@ void cli_heard_end(char *witness, cli_heard *heard)
         case COW_WITNESS_PLAIN:
             hear_plain(plain, record + 1);
             break;
+        case COW_WITNESS_LOST:
+        case COW_WITNESS_LOST_TOLD:
+            hear_lost(heard, record + 1, record[0] == COW_WITNESS_LOST_TOLD);
+            break;
         case COW_WITNESS_LIBRARY:
         case COW_WITNESS_LIBRARY_TOLD:
             hear_library(heard, record + 1, record[0] == COW_WITNESS_LIBRARY_TOLD);
             break;
         }
+    if (file != NULL && heard->lost_count == 0 && fstat(fileno(file), &about) == 0 && (about.st_mode & S_IXUSR))
+        add_lost(heard, "a file", "what was written to it is lost; there was no room to say more");
     if (file != NULL)
         fclose(file);
     free(record);
@@ -160,6 +185,11 @@ void cli_heard_free(cli_heard *heard)
         free(heard->asked[i].why);
     }
     free(heard->asked);
+    for (size_t i = 0; i < heard->lost_count; i++) {
+        free(heard->lost[i].name);
+        free(heard->lost[i].what);
+    }
+    free(heard->lost);
     free(heard->first);
 }
 
@@ -170,6 +200,8 @@ void cli_heard_pass_up(const cli_heard *heard)
         cow_witness(COW_WITNESS_OPENED, "h5cow run");
     if (heard->version)
         cow_witness(COW_WITNESS_VERSION, "h5cow run");
+    for (size_t i = 0; i < heard->lost_count; i++)
+        cow_witness_lost(COW_WITNESS_LOST_TOLD, heard->lost[i].name, heard->lost[i].what);
     for (size_t i = 0; i < heard->count; i++) {
         const cli_asked *a = &heard->asked[i];
         cow_witness_library(COW_WITNESS_LIBRARY_TOLD, a->pid, a->version, a->instance, a->file, a->plugin, a->why);

@@ -15,6 +15,12 @@ typedef struct cli_asked {
     bool told; /* by a `run` that was started here */
 } cli_asked;
 
+/* A file of which something is lost: what, and why. */
+typedef struct cli_lost {
+    char *name, *what;
+    bool told; /* by a `run` that was started here */
+} cli_lost;
+
 typedef struct cli_heard {
     bool opened, version; /* files, through the connector; and it has made one */
     bool told;            /* a `run` that was started here has said what there was to say */
@@ -22,6 +28,8 @@ typedef struct cli_heard {
     char *first;          /* the first of them */
     cli_asked *asked;
     size_t count, room;
+    cli_lost *lost;
+    size_t lost_count, lost_room;
 } cli_heard;
 
 /* Makes the file, and puts its name into the environment. free() the name. NULL: said why. */

@@ -17,7 +17,7 @@ const char cli_run_help[] =
     "Usage: h5cow run [OPTION]... [--] COMMAND [ARGUMENT]...\n\n"
     "Runs COMMAND so that every HDF5 file it creates has history, and every file with history that it changes gets\n"
     "a new version. The command itself need not know. Its exit code is passed on (128 + N when signal N ended it;\n"
-    "126 or 127 when it cannot be run).\n\n"
+    "126 or 127 when it cannot be run). 74: it ended with 0, but something that it wrote is lost.\n\n"
     "What was not recorded is said on standard error when the command has ended: that no HDF5 file was opened through\n"
     "h5cow, that a libhdf5 of a program cannot be served and why, that a file without history was changed, that there is\n"
     "no version to have the message or name.\n\n"
@@ -26,7 +26,7 @@ const char cli_run_help[] =
     "      --name=NAME       name of the version, instead of the next number\n"
     "  -o, --option=KEY=VALUE\n"
     "                        any option of the connector (docs/options.md), for example compress=blosc:zstd:5\n"
-    "  -q, --quiet           do not say what was not recorded\n"
+    "  -q, --quiet           do not say what was not recorded; what is lost is said all the same\n"
     "  -h, --help\n\n"
     "Example: h5cow run -m 'second calibration' -- python3 calibrate.py run42.h5\n";
 
@@ -70,6 +70,15 @@ static void tell(const cli_heard *heard, const cli_watch *watch, const char *com
                  "h5cow import %s",
                  heard->plain, heard->first);
     cli_libraries_free(&libraries);
+}
+
+/* In the end, since standard error of the command may go elsewhere, or scroll away. */
+static void tell_lost(const cli_heard *heard, const char *command)
+{
+    for (size_t i = 0; i < heard->lost_count; i++)
+        if (!heard->lost[i].told)
+            cli_warn("something that '%s' wrote is not in its file: %s: %s", command, heard->lost[i].name,
+                     heard->lost[i].what);
 }
 
 /* ---- the verb ---- */
@@ -145,6 +154,9 @@ static int run_with(const char *directory, char *witness, const request *r, char
     cli_heard_end(witness, &heard);
     if (ran && !r->quiet)
         tell(&heard, watch, command[0], r->named);
+    tell_lost(&heard, command[0]);
+    if (status == CLI_OK && heard.lost_count > 0)
+        status = CLI_LOST;
     cli_heard_pass_up(&heard);
     cli_heard_free(&heard);
     cli_watch_free(watch);

@@ -524,6 +524,18 @@ static void only_calls(char *text)
     *to = '\0';
 }
 
+/* Takes out the line that says what is lost, which a program that takes no notice hears, once: true. */
+static bool heard_of_loss(char *err)
+{
+    static const char lost[] = "h5cow: a.h5: the last changes were not committed, and are lost: ";
+    char *end = strchr(err, '\n');
+
+    if (strncmp(err, lost, sizeof lost - 1) != 0 || end == NULL)
+        return false;
+    memmove(err, end + 1, strlen(end + 1) + 1);
+    return true;
+}
+
 /* With the plugin KEPT by the program, which has loaded it before HDF5 does, or not. */
 static bool same(const program *p, unsigned left, unsigned mode, bool kept)
 {
@@ -541,7 +553,8 @@ static bool same(const program *p, unsigned left, unsigned mode, bool kept)
         outcome through = run(p, left, mode, "h5cow sync=off", kept);
 
         only_calls(through.err);
-        same = through.status == native.status && strcmp(through.err, native.err) == 0;
+        same = p->run != meets_a_full_disk || heard_of_loss(through.err);
+        same = same && through.status == native.status && strcmp(through.err, native.err) == 0;
         if (!p->ours)
             same = same && strcmp(through.out, native.out) == 0 && strcmp(through.files, native.files) == 0;
         else

@@ -14,6 +14,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#define OPEN_FILES "/proc/self/fd/"
+
 static const char *last_part(const char *name)
 {
     const char *slash = strrchr(name, '/');
@@ -50,7 +52,7 @@ static int make(cow_newfile *new, const char *target, const char *name)
         cow_newfile_drop(new);
         return -1;
     }
-    if (asprintf(&new->path, "/proc/self/fd/%d", new->file) < 0) {
+    if (asprintf(&new->path, OPEN_FILES "%d", new->file) < 0) {
         new->path = NULL;
         cow_newfile_drop(new);
         return cow_error(COW_MEMORY, "no memory for the name of a file");
@@ -115,6 +117,11 @@ static void sync_folder(const char *name)
         close(file);
     }
     free(folder);
+}
+
+bool cow_newfile_is(const char *path)
+{
+    return strncmp(path, OPEN_FILES, strlen(OPEN_FILES)) == 0;
 }
 
 int cow_newfile_place(cow_newfile *new, bool replace)

@@ -31,6 +31,9 @@ int cow_newfile_place(cow_newfile *new, bool replace);
 /* Give back the memory and the descriptor; a file that was not placed is removed. COW_NEWFILE_NONE is allowed. */
 void cow_newfile_drop(cow_newfile *new);
 
+/* Is that the `path` of such a file, which has not got its name? */
+bool cow_newfile_is(const char *path);
+
 /* The first BYTES of FILE, an application's own before the superblock, become those of the file SOURCE. */
 int cow_newfile_user_block(int file, const char *source, uint64_t bytes);
 

@@ -1,10 +1,11 @@
 /* What `h5cow run` hears: see witness.h. */
 #include "base/witness.h"
 
-#include "base/error.h"
+#include "base/newfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +22,8 @@ void cow_witness(cow_witness_kind kind, const char *name)
     int file, error = errno;
 
     if (witness != NULL && (file = open(witness, O_WRONLY | O_APPEND | O_CLOEXEC)) >= 0) {
-        if (writev(file, record, 2) < 0)
-            errno = 0; /* nobody is to fail for this */
+        if (writev(file, record, 2) != (ssize_t)(strlen(name) + 2) && kind == COW_WITNESS_LOST)
+            fchmod(file, S_IRUSR | S_IWUSR | S_IXUSR); /* no room, which may be why something is lost */
         close(file);
     }
     errno = error;
@@ -38,6 +39,49 @@ void cow_witness_library(cow_witness_kind kind, long pid, const char *version, c
                  why) >= 0)
         cow_witness(kind, record);
     free(record);
+}
+
+void cow_witness_lost(cow_witness_kind kind, const char *name, const char *what)
+{
+    char *record = NULL;
+
+    if (getenv(COW_WITNESS_VARIABLE) != NULL && asprintf(&record, "%zu %s %s", strlen(name), name, what) >= 0)
+        cow_witness(kind, record);
+    free(record);
+}
+
+static bool quietly;
+
+void cow_tell_nothing(void)
+{
+    quietly = true;
+}
+
+void cow_tell_lost(const char *name, const char *format, ...)
+{
+    char what[2048];
+    va_list arguments;
+
+    if (quietly || cow_newfile_is(name))
+        return;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "h5cow: %s: %s\n", name, what);
+    cow_witness_lost(COW_WITNESS_LOST, name, what);
+}
+
+void cow_tell_kept(const char *format, ...)
+{
+    char what[2048];
+    va_list arguments;
+
+    if (quietly)
+        return;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "h5cow: %s\n", what);
 }
 
 long long cow_witness_changed_at(const struct stat *about)

@@ -5,15 +5,20 @@
  *   vNAME              a version of it was made or amended
  *   pSIZE TIME NAME    a file without history is about to be written for the first time; its size and the nanoseconds of
  *                      its last change by then (-1 -1: it does not exist), and its absolute name
+ *   xN NAME WHAT       what was written to the file (N bytes of name) is lost, or may be: what and why, said already by the
+ *                      program on standard error
+ *   XN NAME WHAT       the same; another `run` has said it
  *   rNAME              another `run` has ended, and has said what there was to say
  *   lPID VERSION INSTANCE N M NAME PLUGIN WHY
  *                      a libhdf5 has asked for the connector: its release, its file (N bytes), the plugin's (M bytes), and
  *                      the letter of cow_instance that tells which instance serves it, or '-' and why none does
  *   LPID ...           the same; another `run` has said what there was to say
  *
- * Nothing fails for this. */
+ * The file is executable where an x could not be written in full. Nothing fails for this. */
 #ifndef COW_WITNESS_H
 #define COW_WITNESS_H
+
+#include <stdbool.h>
 
 #define COW_WITNESS_VARIABLE "H5COW_WITNESS"
 
@@ -21,6 +26,8 @@ typedef enum cow_witness_kind {
     COW_WITNESS_OPENED = 'o',
     COW_WITNESS_VERSION = 'v',
     COW_WITNESS_PLAIN = 'p',
+    COW_WITNESS_LOST = 'x',
+    COW_WITNESS_LOST_TOLD = 'X',
     COW_WITNESS_RUN = 'r',
     COW_WITNESS_LIBRARY = 'l',
     COW_WITNESS_LIBRARY_TOLD = 'L',
@@ -37,6 +44,16 @@ typedef enum cow_instance {
 void cow_witness(cow_witness_kind kind, const char *name);
 /* The same of COW_WITNESS_PLAIN; found out here. */
 void cow_witness_plain(const char *name);
+/* The same of COW_WITNESS_LOST and COW_WITNESS_LOST_TOLD. */
+void cow_witness_lost(cow_witness_kind kind, const char *name, const char *what);
+/* A program may not look at what H5Fclose returns, or never call it: what of the file NAME is lost, or may be, and why, is
+ * said on standard error as well, in one line, and `run` hears of it. */
+void cow_tell_lost(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A close has failed after its commit, and nothing is lost: one line on standard error. */
+void cow_tell_kept(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* From now on neither of the two: this process says itself what fails. They never are of a file that has not got its name
+ * (newfile.h). */
+void cow_tell_nothing(void);
 /* Of the process PID. */
 void cow_witness_library(cow_witness_kind kind, long pid, const char *version, cow_instance instance, const char *name,
                          const char *plugin, const char *why);

@@ -16,6 +16,7 @@
 #include "history/internal.h"
 
 #include "base/error.h"
+#include "base/witness.h"
 #include "journal/driver.h"
 
 #include <stdio.h>
@@ -381,7 +382,7 @@ static void note_refused(cow_dataset *dataset)
     cow_file *file = dataset->file;
 
     if (dataset->references == 0) {
-        fprintf(stderr, "h5cow: a chunk is lost: %s\n", cow_error_message());
+        cow_tell_lost(file->name, "a chunk is lost: %s", cow_error_message());
         cow_array_forget(&dataset->array);
     } else if (file->refused->text[0] == '\0')
         snprintf(file->refused->text, sizeof file->refused->text, "%s", cow_error_message());
@@ -693,6 +694,7 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
         return status < 0 ? -1 : 0;
     if (file->journal != NULL && cow_journal_commit(file->journal, kind == COW_FINISH) < 0)
         return not_committed(file);
+    cow_file_all_committed(file);
     cow_space_noted(file);
     if (finished)
         cow_superseded_forget(file);
@@ -745,6 +747,7 @@ int cow_file_commit_by_closing(cow_file *file, void *native, bool told, bool *cl
     cow_error_clear();
     cow_journal_close(journal);
     if (begun == 0 && status == 0) {
+        cow_file_all_committed(file);
         cow_file_enter(file, COW_FILE_CLEAN);
         cow_file_replaced(file);
     }

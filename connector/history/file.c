@@ -359,37 +359,40 @@ int cow_file_release(cow_file *file)
         return 0;
     if (!cow_file_shut(file) && !cow_file_ended(file))
         status = cow_file_commit(file, COW_FINISH);
+    cow_file_tell_lost(file);
     if (status == 0 && !cow_file_shut(file))
         cow_file_keep_policy(file);
     free_file(file);
     return status;
 }
 
-int cow_file_commit_left(cow_file *file)
+void cow_file_commit_left(cow_file *file)
 {
-    return cow_file_shut(file) || cow_file_ended(file) ? 0 : cow_file_commit(file, COW_FLUSH);
+    if (!cow_file_shut(file) && !cow_file_ended(file) && cow_file_commit(file, COW_FLUSH) < 0)
+        cow_error_clear();
+    cow_file_tell_lost(file);
 }
 
-void cow_file_commit_all(bool last, void (*failed)(const cow_file *file))
+void cow_file_commit_all(bool last)
 {
     for (cow_file *file = open_files; file != NULL; file = file->next)
-        if ((last ? cow_file_let_go(file, NULL) : cow_file_commit_left(file)) < 0)
-            failed(file);
+        if (last)
+            cow_file_let_go(file, NULL);
+        else
+            cow_file_commit_left(file);
 }
 
-int cow_file_let_go(cow_file *file, void *native)
+void cow_file_let_go(cow_file *file, void *native)
 {
-    int status = 0;
-
     cow_map_remove(&file->kept, (uint64_t)(uintptr_t)native);
     if (cow_file_shut(file))
-        return 0;
-    if (!cow_file_ended(file))
-        status = cow_file_commit(file, COW_FINISH);
-    shut(file);
-    if (close_native(file) < 0 && status == 0)
+        return;
+    if (!cow_file_ended(file) && cow_file_commit(file, COW_FINISH) < 0)
         cow_error_clear();
-    return status;
+    cow_file_tell_lost(file);
+    shut(file);
+    if (close_native(file) < 0)
+        cow_error_clear();
 }
 
 int cow_file_close_natively(cow_file *file, void *native)

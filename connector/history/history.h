@@ -71,15 +71,17 @@ int cow_file_refused(cow_file *file);
 bool cow_file_refusing(const cow_file *file);
 /* Head objects get the extents that their datasets were given since the last commit, for HDF5 code that goes past us. */
 int cow_file_show_extents(cow_file *file);
-/* At exit: what can still be committed. Nothing for a file whose failure was told. */
-int cow_file_commit_left(cow_file *file);
-/* The same of every open file, or with LAST cow_file_let_go. FAILED is told of each that cannot be committed, its error
- * recorded. */
-void cow_file_commit_all(bool last, void (*failed)(const cow_file *file));
+/* The file is closed, or the program ends. After a failure that is final for this opening: what of it is lost, and why, is
+ * said on standard error, and to `h5cow run`, once. Else nothing. Releasing the file, and the next three, do that as well. */
+void cow_file_tell_lost(cow_file *file);
+/* At exit: what can still be committed. */
+void cow_file_commit_left(cow_file *file);
+/* The same of every open file, or with LAST cow_file_let_go. */
+void cow_file_commit_all(bool last);
 /* Commit, and close everything but the state itself: the library is closing. NATIVE is the handle that this is called on;
- * its caller closes it, also if it is one that cow_file_keep_handle has kept. -1: the commit failed. Must be called inside
- * a callback of the connector. */
-int cow_file_let_go(cow_file *file, void *native);
+ * its caller closes it, also if it is one that cow_file_keep_handle has kept. Must be called inside a callback of the
+ * connector. */
+void cow_file_let_go(cow_file *file, void *native);
 bool cow_file_shut(const cow_file *file);
 /* The library has ended: the numbers of files begin anew, so none may be found any more. */
 void cow_file_forget_all(void);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/process.h"
+#include "base/witness.h"
 #include "history/internal.h"
 #include "journal/driver.h"
 
@@ -17,7 +18,11 @@
 
 struct cow_state {
     cow_file_state kind;
+    bool changed;     /* by the program, since the last commit */
     char error[1024]; /* why it is FAILED */
+    bool doubtful;    /* then: the commit that failed may have happened */
+    bool never;       /* then: there is no commit yet */
+    bool told;        /* cow_file_tell_lost */
     pid_t owner;
     bool writable, shut;
     uint64_t end_before;    /* of the file, when the transaction began */
@@ -91,13 +96,49 @@ int cow_file_wanted(const cow_file *file)
 
 int cow_file_fail(cow_file *file)
 {
-    if (!cow_file_ended(file)) {
-        file->state->kind = COW_FILE_FAILED;
-        snprintf(file->state->error, sizeof file->state->error, "%s", cow_error_message());
-        if (file->journal != NULL)
-            cow_journal_abort(file->journal, file->state->error); /* what HDF5 still writes must not become a commit */
+    uint64_t sequence = 1, applied;
+
+    if (cow_file_ended(file))
+        return -1;
+    file->state->kind = COW_FILE_FAILED;
+    snprintf(file->state->error, sizeof file->state->error, "%s", cow_error_message());
+    if (file->journal != NULL) {
+        file->state->doubtful = cow_journal_doubtful(file->journal);
+        cow_journal_state(file->journal, &sequence, &applied);
+        cow_journal_abort(file->journal, file->state->error); /* what HDF5 still writes must not become a commit */
     }
+    file->state->never = sequence == 0;
     return -1;
+}
+
+void cow_file_all_committed(cow_file *file)
+{
+    file->state->changed = false;
+}
+
+void cow_file_tell_lost(cow_file *file)
+{
+    cow_state *state = file->state;
+
+    if (state->kind != COW_FILE_FAILED || state->told || !cow_file_ours(file))
+        return;
+    state->told = true;
+    if (!state->changed)
+        cow_tell_kept("%s: all changes are committed, but the file could not be closed as it should be: %s", file->name,
+                      state->error);
+    else if (state->doubtful)
+        cow_tell_lost(
+            file->name,
+            "it is not known whether the last changes were committed: %s; to see which is the newest version: "
+            "h5cow log %s",
+            state->error, file->name);
+    else
+        cow_tell_lost(file->name,
+                      "the last changes were not committed, and are lost: %s; %s; mend the cause and run the "
+                      "program again",
+                      state->error,
+                      state->never ? "nothing was committed before, so there is no file yet"
+                                   : "the file is as it was at the commit before");
 }
 
 int cow_file_may_write(cow_file *file)
@@ -155,6 +196,7 @@ int cow_file_begin(cow_file *file)
     if (file->state->kind == COW_FILE_CLEAN && get_end(file, &file->state->end_before) < 0)
         return -1;
     file->state->kind = COW_FILE_OPEN;
+    file->state->changed = true;
     return 0;
 }
 

@@ -21,6 +21,8 @@ void cow_state_free(cow_state *state);
 cow_file_state cow_file_state_of(const cow_file *file);
 void cow_file_enter(cow_file *file, cow_file_state state); /* not FAILED: */
 int cow_file_fail(cow_file *file);                         /* enter FAILED, keeping the recorded error; always -1 */
+/* A commit has happened, and what the program changed is in it. */
+void cow_file_all_committed(cow_file *file);
 /* Why it is FAILED; "": it never was. */
 const char *cow_file_failure(const cow_file *file);
 /* Nothing more is committed: the state is FAILED or ABANDONED. */

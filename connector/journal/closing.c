@@ -9,6 +9,7 @@
 #include "journal/internal.h"
 
 #include "base/error.h"
+#include "base/witness.h"
 #include "journal/locks.h"
 
 #include <errno.h>
@@ -120,7 +121,7 @@ void cow_journal_close(cow_journal *journal)
         return;
     if (cow_journal_ours(journal) && cow_journal_writer(journal)) {
         if (!cow_journal_sticky(journal) && cow_journal_commit(journal, true) < 0) {
-            fprintf(stderr, "h5cow: %s: the last changes were not committed: %s\n", journal->name, cow_error_message());
+            cow_tell_lost(journal->name, "the last changes were not committed: %s", cow_error_message());
             cow_error_clear();
         }
         cow_journal_trim(journal);

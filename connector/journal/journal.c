@@ -105,6 +105,11 @@ const char *cow_journal_failure(const cow_journal *journal)
     return cow_journal_sticky(journal) ? journal->failure : NULL;
 }
 
+bool cow_journal_doubtful(const cow_journal *journal)
+{
+    return journal->phase == COW_JOURNAL_UNKNOWN;
+}
+
 const char *cow_journal_name(const cow_journal *journal)
 {
     return journal->name;

@@ -132,6 +132,8 @@ int cow_journal_abandon(cow_journal *journal, const char *why, const char *inste
 /* Is the file still the one that was opened, and did nobody else write it? A failure is final for this opening. Before
  * a commit, so that what is read and written for it is not another's. */
 int cow_journal_check(cow_journal *journal);
+/* After a failure: may the commit that failed have happened? */
+bool cow_journal_doubtful(const cow_journal *journal);
 /* NULL, or why nothing more is committed. */
 const char *cow_journal_failure(const cow_journal *journal);
 bool cow_journal_plain(const cow_journal *journal);

@@ -11,7 +11,6 @@
  */
 #include "vol/vol.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,12 +19,6 @@ static struct {
     bool at_exit;  /* atexit was called: once for the process */
     bool closing;  /* HDF5 closes: files were let go */
 } exiting;
-
-static void report(const cow_file *file)
-{
-    fprintf(stderr, "h5cow: %s: the last changes were not committed: %s\n", cow_file_name(file), cow_error_message());
-    cow_error_clear();
-}
 
 /* The file of an object, by its id or one made for it. Of a file itself HDF5 would tell the one that it is mounted in. */
 static hid_t file_of(hid_t id)
@@ -71,7 +64,7 @@ static void commit_files(bool last)
 static void commit_others(bool last)
 {
     if (cow_native_enter() == 0) {
-        cow_file_commit_all(last, report);
+        cow_file_commit_all(last);
         cow_native_leave();
     }
 }
@@ -145,9 +138,10 @@ bool cow_exit_closing(void)
 void cow_exit_commit(const cow_home *home, void *native, cow_exit_request *request)
 {
     request->given_up = home->failed;
-    if (home->file != NULL &&
-        (request->last ? cow_file_let_go(home->file, native) : cow_file_commit_left(home->file)) < 0)
-        report(home->file);
+    if (home->file != NULL && request->last)
+        cow_file_let_go(home->file, native);
+    else if (home->file != NULL)
+        cow_file_commit_left(home->file);
     for (size_t i = 0; i < home->mounted_count; i++) /* the program may have no id of it any more */
         cow_exit_commit(home->mounted[i], NULL, &(cow_exit_request){.last = request->last});
 }

@@ -964,6 +964,7 @@ static int close_with_commit(cow_object *o)
     if (status < 0) {
         o->home->failed = true;
         held = cow_error_hold();
+        cow_file_tell_lost(o->home->file);
     }
     if (closed) {
         o->handle = NULL;
@@ -973,6 +974,28 @@ static int close_with_commit(cow_object *o)
     }
     cow_error_put_back(held);
     return status;
+}
+
+static herr_t is_about_open_objects(unsigned n, const H5E_error2_t *error, void *context)
+{
+    (void)n;
+    if (error->desc != NULL && strstr(error->desc, "there are objects still open") != NULL)
+        *(bool *)context = true;
+    return 0;
+}
+
+/* HDF5 has written all, and then could not close the file: NAME, or NULL where it has no changes of ours. Nothing is said
+ * where HDF5 will not close what is in use. */
+static int closed_badly(const char *name)
+{
+    bool used = false;
+
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, is_about_open_objects, &used);
+    if (name == NULL || used)
+        return -1;
+    cow_error_native("%s: all changes are committed, but HDF5 could not close the file as it should", name);
+    cow_tell_kept("%s", cow_error_message());
+    return -1;
 }
 
 /* With a file id of the application its changes become a version, as HDF5 flushes a file that it has open by others then; it is
@@ -985,7 +1008,8 @@ herr_t cow_vol_file_close(void *object, hid_t dxpl, void **req)
     cow_object *o = cow_object_of(object);
     cow_home *home = o == NULL ? NULL : o->home;
     bool kept = cow_file_keeps(o == NULL ? object : o->handle);
-    int done;
+    char *name = NULL;
+    int done, status = 0;
 
     if (o != NULL && o->handle == NULL) { /* see close_with_commit */
         cow_object_free(o);
@@ -1006,17 +1030,22 @@ herr_t cow_vol_file_close(void *object, hid_t dxpl, void **req)
     if (home != NULL && home->file != NULL && home->version == NULL && !home->failed &&
         cow_file_commit(home->file, cow_home_last_head(home) ? COW_FINISH : COW_FLUSH) < 0) {
         home->failed = true;
+        cow_file_tell_lost(home->file);
         return cow_leave(-1);
     }
     cow_object_drop_root(o);
     if ((done = close_one_of_several(o)) < 0)
         return cow_leave(-1);
+    if (home != NULL && home->file != NULL && home->version == NULL && !home->failed && cow_file_writable(home->file))
+        name = strdup(cow_file_name(home->file)); /* which goes with its last home */
     cow_object_release_last(o);
     if (done == 0 && !kept && H5VLfile_close(o->handle, cow_native_id(), dxpl, req) < 0)
-        return cow_leave(-1); /* semi-strong closing with objects still open: nothing is closed */
+        status = closed_badly(name); /* nothing is closed */
     /* What the release could still report has been reported by the commit above. */
-    cow_object_free(o);
-    return cow_leave(0);
+    if (status == 0)
+        cow_object_free(o);
+    free(name);
+    return cow_leave(status);
 }
 
 int cow_vol_file_close_unnamed(cow_object *file)

@@ -943,28 +943,35 @@ static int forget_id(const cow_object *object)
     return 0;
 }
 
-/* To whoever looks at standard error: the program is not told. */
-static void say_lost(void)
+/* A dataset of HOME is closed, and what is recorded is why something of it is lost. A program may not look at what closing it returns, and is
+ * told nothing when the library closes. */
+static void tell_lost(const cow_home *home)
 {
-    fprintf(stderr, "h5cow: a dataset was closed by the end of the program, and not all of its data is stored: %s\n",
-            cow_error_message());
-    cow_error_clear();
+    if (home != NULL && home->file != NULL && home->version == NULL && cow_file_writable(home->file))
+        cow_tell_lost(cow_file_name(home->file), "a dataset was closed, and not all of its data is stored: %s",
+                      cow_error_message());
 }
 
 herr_t cow_object_close_dataset(cow_object *object, bool failed)
 {
     cow_home *home = object->home;
-    cow_error_held *held = failed ? cow_error_hold() : NULL;
+    cow_error_held *held = NULL;
     bool told;
 
+    if (failed) {
+        tell_lost(home);
+        held = cow_error_hold();
+    }
     if (!failed && object->dataset == NULL && home != NULL && home->file != NULL && cow_home_last_head(home) &&
         lose_refused(object)) {
+        tell_lost(home);
         held = cow_error_hold();
         failed = true;
     }
     if (home != NULL && home->file != NULL && !home->failed && cow_home_last_head(home) &&
         cow_file_commit(home->file, COW_FINISH) < 0) {
         home->failed = failed = true;
+        cow_file_tell_lost(home->file);
         if (held == NULL)
             held = cow_error_hold();
     }
@@ -980,6 +987,7 @@ herr_t cow_object_close_dataset(cow_object *object, bool failed)
     if (cow_object_close_native(object->handle, H5I_DATASET) < 0) {
         if (!failed) {
             cow_error_native("a dataset is not closed as it should be");
+            tell_lost(object->home);
             held = cow_error_hold();
         }
         failed = true;
@@ -988,7 +996,7 @@ herr_t cow_object_close_dataset(cow_object *object, bool failed)
     cow_object_free(object); /* what the release could still report has been reported by the commit above */
     cow_error_put_back(held);
     if (failed && !told)
-        say_lost();
+        cow_error_clear();
     return cow_leave(told ? -1 : 0);
 }
 
@@ -1012,6 +1020,7 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
     if (home != NULL && home->file != NULL && !home->failed && cow_home_last_head(home) &&
         cow_file_commit(home->file, COW_FINISH) < 0) {
         home->failed = true;
+        cow_file_tell_lost(home->file);
         return cow_leave(-1);
     }
     tell_counts(object);

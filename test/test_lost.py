@@ -1,0 +1,246 @@
+"""A session is never lost without a word (docs/promises.md): whatever the program does with HDF5's errors, what is lost is said on
+standard error, once, and by `h5cow run`, whose exit code then is not 0; and what does not fit on the disk fails where it is written.
+
+PyTables ignores what H5Fclose returns, and so do destructors. Native HDF5 says which calls have to fail.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from conftest import H5COW, STOCK, PLUGINS
+from waiting import WAITING
+
+API = pathlib.Path(__file__).parent.parent / "api"
+LOST = "the last changes were not committed"
+RUN_LOST = 74
+
+PREPARE = """
+import os, resource, signal, sys, numpy as np
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+path, way = sys.argv[1:3]
+values = np.random.default_rng(5).random(3000)
+
+def limit(more):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (os.stat(path).st_size + more, resource.RLIM_INFINITY))
+
+def spoil():
+    if way == 'limit':
+        limit(100)
+    elif way == 'replaced':
+        open(path + '.new', 'wb').write(b'another')
+        os.rename(path + '.new', path)
+    elif way == 'cut':
+        os.truncate(path, 100)
+"""
+
+H5PY = (
+    PREPARE
+    + """
+f = h5py.File(path, 'r+')
+f['lost'] = values
+spoil()
+"""
+)
+
+# Each ends with 0, as far as HDF5 tells it anything.
+ENDINGS = {
+    "close ignored": "try:\n    f.close()\nexcept Exception:\n    pass\n",
+    "never closed": "",
+    "objects left": "d = f['lost']\ntry:\n    f.close()\nexcept Exception:\n    pass\n",
+}
+
+TABLES = (
+    PREPARE
+    + """
+import tables
+f = tables.open_file(path, 'a')
+f.create_array('/', 'lost', values)
+spoil()
+f.close()
+"""
+)
+
+C_PROGRAM = r"""
+#include "h5cow.h"
+#include <hdf5.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+static size_t fail(unsigned flags, size_t n, const unsigned values[], size_t bytes, size_t *size, void **buffer)
+{
+    return flags & H5Z_FLAG_REVERSE ? bytes : 0;
+}
+/* c FILE WAY END: ignores whatever HDF5 returns */
+int main(int argc, char **argv)
+{
+    static double values[3000];
+    hsize_t n = 3000;
+    struct rlimit limit;
+    struct stat about;
+
+    (void)argc;
+    signal(SIGXFSZ, SIG_IGN);
+    for (int i = 0; i < 3000; i++)
+        values[i] = rand();
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    hid_t file = H5Fopen(argv[1], H5F_ACC_RDWR, H5P_DEFAULT), space = H5Screate_simple(1, &n, NULL);
+    hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE);
+    if (strncmp(argv[2], "filter", 6) == 0) {
+        static const H5Z_class2_t class = {H5Z_CLASS_T_VERS, 300, 1, 1, "fails", NULL, NULL, fail};
+        n = strcmp(argv[2], "filter, small") == 0 ? 30 : n;
+        H5Sset_extent_simple(space, 1, &n, NULL);
+        H5Zregister(&class);
+        H5Pset_chunk(dcpl, 1, &n);
+        H5Pset_filter(dcpl, 300, 0, 0, NULL);
+    }
+    hid_t dataset = H5Dcreate2(file, "lost", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+    H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+    stat(argv[1], &about);
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = (rlim_t)about.st_size + 100;
+    if (strcmp(argv[2], "limit") == 0)
+        setrlimit(RLIMIT_FSIZE, &limit);
+    else if (strcmp(argv[2], "replaced") == 0) {
+        unlink(argv[1]);
+        fclose(fopen(argv[1], "w"));
+    } else if (strcmp(argv[2], "cut") == 0 && truncate(argv[1], 100) != 0)
+        return 9;
+    if (strcmp(argv[3], "exit") == 0)
+        return 0;
+    if (strcmp(argv[3], "abort") == 0 && h5cow_abort(file) < 0)
+        return 9;
+    if (strcmp(argv[3], "H5close") == 0) {
+        H5close();
+        return 0;
+    }
+    if (strcmp(argv[3], "file first") == 0) {
+        H5Fclose(file);
+        H5Dclose(dataset);
+        return 0;
+    }
+    H5Dclose(dataset);
+    H5Fclose(file);
+    if (strcmp(argv[3], "twice") == 0)
+        H5Fclose(file);
+    return strcmp(argv[3], "three") == 0 ? 3 : 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def c_program(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("c")
+    (folder / "c.c").write_text(C_PROGRAM)
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "hdf5"], capture_output=True, text=True).stdout.split()
+    subprocess.run(["cc", "-w", f"-I{API}", "-o", folder / "c", folder / "c.c", *flags], check=True)
+    return folder / "c"
+
+
+@pytest.fixture
+def made(programs, tmp_path):
+    path = tmp_path / "a.h5"
+    done = programs.python("h5py.File(sys.argv[1], 'w')['kept'] = np.arange(5000)", path)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def run(*command, quiet=False, **more):
+    command = [H5COW, "run", *(["-q"] if quiet else []), "--", *map(str, command)]
+    env = {**STOCK, "HDF5_PLUGIN_PATH": PLUGINS}
+    return subprocess.run(command, capture_output=True, text=True, env=env, timeout=WAITING, **more)
+
+
+def lost_lines(done, path):
+    """What the program itself has said, and what `run` has said after it."""
+    lines = [line for line in done.stderr.splitlines() if LOST in line]
+    assert all(path.name in line for line in lines), done.stderr
+    return [line for line in lines if "is not in its file" not in line], [line for line in lines if "is not in its file" in line]
+
+
+def check_lost(done, path, code=RUN_LOST):
+    said, by_run = lost_lines(done, path)
+    assert (done.returncode, len(said), len(by_run)) == (code, 1, 1), (done.returncode, done.stdout, done.stderr)
+
+
+def check_kept(done, path):
+    assert done.returncode == 0 and lost_lines(done, path) == ([], []), (done.returncode, done.stderr)
+
+
+@pytest.mark.parametrize("way", ["none", "limit", "replaced", "cut"])
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_h5py_programs(made, way, ending):
+    done = run(sys.executable, "-c", H5PY + ENDINGS[ending], made, way)
+    check_kept(done, made) if way == "none" else check_lost(done, made)
+
+
+@pytest.mark.parametrize("way", ["none", "limit", "replaced", "cut"])
+def test_pytables_programs(made, way):
+    pytest.importorskip("tables")
+    done = run(sys.executable, "-c", TABLES, made, way)
+    check_kept(done, made) if way == "none" else check_lost(done, made)
+
+
+@pytest.mark.parametrize("way", ["none", "limit", "replaced", "cut"])
+@pytest.mark.parametrize("end", ["exit", "H5close", "file first", "close", "twice"])
+def test_c_programs(made, c_program, way, end):
+    done = run(c_program, made, way, end)
+    check_kept(done, made) if way == "none" else check_lost(done, made)
+
+
+def test_the_exit_code_of_the_command_stays_where_it_is_another(made, c_program):
+    check_lost(run(c_program, made, "limit", "three"), made, 3)
+    check_lost(run(c_program, made, "limit", "close", quiet=True), made)
+
+
+def test_a_run_inside_of_a_run_says_it_once(made, c_program):
+    """And the outer one ends with 74 as well, though the program between has ignored what the inner one told it."""
+    script = f"{H5COW} run -- {c_program} {made} limit close; exit 0"
+    check_lost(run("sh", "-c", script), made)
+
+
+def test_the_newest_version_is_what_it_was(programs, made, c_program):
+    check_lost(run(c_program, made, "limit", "close"), made)
+    done = programs.python("print(sorted(h5py.File(sys.argv[1])))", made)
+    assert done.stdout.split() == ["['kept']"], done.stdout + done.stderr
+    programs.verified(made)
+
+
+def test_a_new_file_of_which_nothing_was_committed(tmp_path):
+    path = tmp_path / "new.h5"
+    code = PREPARE + "import h5py\nf = h5py.File(path, 'w')\nf['x'] = values\nspoil()\ntry:\n    f.close()\nexcept Exception:\n    pass\n"
+    done = run(sys.executable, "-c", code.replace("limit(100)", "limit(2000)"), path, "limit")
+    check_lost(done, path)
+    assert "there is no file yet" in done.stderr
+    os.unlink(path)
+    # not even the file by which `run` hears of it may grow so far
+    done = run(sys.executable, "-c", code, path, "limit")
+    assert (done.returncode, len(lost_lines(done, path)[0])) == (RUN_LOST, 1) and "a file: what was written to it is lost" in done.stderr
+
+
+def test_what_a_flush_has_committed_is_not_called_lost(made):
+    """The close has nothing to commit but that the version is finished."""
+    code = PREPARE + "import h5py\nf = h5py.File(path, 'r+')\nf['x'] = values\nf.flush()\nspoil()\ntry:\n    f.close()\nexcept Exception:\n    pass\n"
+    done = run(sys.executable, "-c", code, made, "replaced")
+    assert done.returncode == 0 and lost_lines(done, made) == ([], []), done.stderr
+    assert "all changes are committed, but the file could not be closed as it should be: " in done.stderr, done.stderr
+
+
+def test_dropped_changes_are_not_lost(made, c_program):
+    """h5cow_abort is the program's wish."""
+    check_kept(run(c_program, made, "limit", "abort"), made)
+
+
+@pytest.mark.parametrize("way", ["filter", "filter, small"])  # the second is one that HDF5 keeps itself
+@pytest.mark.parametrize("end", ["close", "file first"])
+def test_a_chunk_that_a_filter_refuses(made, c_program, way, end):
+    """Natively H5Dclose reports it, and all else is there."""
+    done = run(c_program, made, way, end)
+    lines = [line for line in done.stderr.splitlines() if "not all of its data is stored: " in line or "a chunk is lost: " in line]
+    assert done.returncode == RUN_LOST and len(lines) == 2 and all(str(made) in line for line in lines), (done.returncode, done.stderr)
