@@ -208,6 +208,15 @@ static size_t take(off_t offset, size_t size)
     return size;
 }
 
+static bool lacking(off_t offset, off_t size)
+{
+    long pages = 0;
+
+    for (off_t at = offset; at < offset + size; at = (at / PAGE + 1) * PAGE)
+        pages += at / PAGE >= PAGES_MAX || !faults.taken[at / PAGE];
+    return (offset + size) / PAGE >= PAGES_MAX || (faults.quota >= 0 && faults.pages + pages > faults.quota);
+}
+
 static void give_back(off_t size)
 {
     for (long page = (size + PAGE - 1) / PAGE; page < PAGES_MAX; page++)
@@ -275,6 +284,18 @@ static int faulty_fallocate(void *context, int fd, off_t offset, off_t size)
     return REAL.fallocate(context, fd, offset, size);
 }
 
+static int faulty_ahead(void *context, int fd, off_t offset, off_t size)
+{
+    if (fails(CALL_ALLOCATE))
+        return -1;
+    if (lacking(offset, size)) {
+        errno = ENOSPC;
+        return -1;
+    }
+    take(offset, (size_t)size);
+    return REAL.ahead(context, fd, offset, size);
+}
+
 static int faulty_hole(void *context, int fd, off_t offset, off_t size)
 {
     return fails(CALL_ALLOCATE) ? -1 : REAL.hole(context, fd, offset, size);
@@ -309,6 +330,7 @@ const cow_disk_calls faults_disk = {
     .ftruncate = faulty_ftruncate,
     .fallocate = faulty_fallocate,
     .hole = faulty_hole,
+    .ahead = faulty_ahead,
     .fstat = faulty_fstat,
     .stat = faulty_stat,
     .lock = faulty_lock,

@@ -4,11 +4,13 @@ standard error, once, and by `h5cow run`, whose exit code then is not 0; and wha
 PyTables ignores what H5Fclose returns, and so do destructors. Native HDF5 says which calls have to fail.
 """
 
+import json
 import os
 import pathlib
 import subprocess
 import sys
 
+import h5py
 import pytest
 from conftest import H5COW, STOCK, PLUGINS
 from waiting import WAITING
@@ -39,6 +41,7 @@ def spoil():
 H5PY = (
     PREPARE
     + """
+import h5py
 f = h5py.File(path, 'r+')
 f['lost'] = values
 spoil()
@@ -244,3 +247,189 @@ def test_a_chunk_that_a_filter_refuses(made, c_program, way, end):
     done = run(c_program, made, way, end)
     lines = [line for line in done.stderr.splitlines() if "not all of its data is stored: " in line or "a chunk is lost: " in line]
     assert done.returncode == RUN_LOST and len(lines) == 2 and all(str(made) in line for line in lines), (done.returncode, done.stderr)
+
+
+# ---- room on the disk --------------------------------------------------------------------------------------------------
+
+# A disk of so many KiB, on which the programs run one after the other; what each has ended with, and what the file has then.
+DISK = """
+import ctypes, json, os, subprocess, sys
+folder, kilobytes, command, seen = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), []
+libc = ctypes.CDLL(None, use_errno=True)
+NEW_NAMESPACE, PRIVATE = 0x20000, 0x44000
+if libc.unshare(NEW_NAMESPACE):
+    sys.exit(77)
+libc.mount(b"none", b"/", None, PRIVATE, None)
+if libc.mount(b"none", folder.encode(), b"tmpfs", 0, f"size={kilobytes}k".encode()):
+    sys.exit(77)
+path = os.path.join(folder, "t.h5")
+look = "import h5py, sys; f = h5py.File(sys.argv[1], 'r'); print(*[k for k in f if k[0] == 'a' and (f[k][...] >= 1).all() and (f[k][...] <= 5).all()])"
+for i in range(int(sys.argv[4])):
+    done = subprocess.run([*command, path, str(i)], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    names = subprocess.run([sys.executable, "-c", look, path], capture_output=True, text=True)
+    about = os.stat(path) if os.path.exists(path) else None
+    seen.append({"code": done.returncode, "said": done.stderr, "has": names.stdout.split(), "file": about and [about.st_size, about.st_blocks * 512]})
+print(json.dumps(seen))
+"""
+
+VALUES = """
+import os, sys, numpy as np
+path, i = sys.argv[1], int(sys.argv[2])
+values = np.random.default_rng(i).random(100000) + 1
+"""
+FILL = {
+    "PyTables": "import tables\nf = tables.open_file(path, 'a')\nf.create_array('/', f'a{i}', values)\nf.close()",
+    "PyTables, flushed": "import tables\nf = tables.open_file(path, 'a')\ne = f.create_earray('/', f'a{i}', obj=values)\ne.flush()\nf.flush()\nf.close()",
+    "netCDF4": "import netCDF4\nf = netCDF4.Dataset(path, 'a' if os.path.exists(path) else 'w')\nf.createDimension(f'd{i}', 100000)\n"
+    "f.createVariable(f'a{i}', 'f8', (f'd{i}',))[:] = values",
+    "h5py": "import h5py\nf = h5py.File(path, 'a')\nf.create_dataset(f'a{i}', data=values)\nf.close()",
+    "h5py, in rows": "import h5py\nf = h5py.File(path, 'a')\nd = f.create_dataset(f'a{i}', 100000, 'f8', maxshape=(None,), chunks=(5000,))\n"
+    "for k in range(0, 100000, 1000):\n    d[k:k + 1000] = values[k:k + 1000]\nd.flush()\nf.close()",
+    "h5py, compressed": "import h5py\nf = h5py.File(path, 'a')\nf.create_dataset(f'a{i}', data=values, chunks=(5000,), compression=1)\nf.close()",
+}
+
+
+@pytest.fixture
+def disk(tmp_path):
+    (tmp_path / "disk").mkdir()
+
+    def on_disk(kilobytes, command, times, **env):
+        words = [sys.executable, "-c", DISK, tmp_path / "disk", kilobytes, json.dumps([str(word) for word in command]), times]
+        done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=WAITING,
+                              env={**STOCK, "HDF5_PLUGIN_PATH": PLUGINS, **env})
+        if done.returncode == 77:
+            pytest.skip("only root can make a small disk")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return on_disk
+
+
+def module_of(program):
+    return "tables" if "PyTables" in program else program.split(",")[0]
+
+
+@pytest.mark.parametrize("program", FILL)
+def test_what_fails_on_a_full_disk_natively_fails_through_h5cow(disk, program):
+    """In the call that writes or flushes, so the program ends with an exception; and no program that ends well is not in the file."""
+    pytest.importorskip(module_of(program))
+    code = [sys.executable, "-c", VALUES + FILL[program]]
+    native = disk(4096, code, 7)
+    through = disk(4096, [H5COW, "run", "--", *code], 7)
+    assert through[0]["code"] == 0 and through[-1]["code"] == 1, through
+    assert native[-1]["code"] != 0 or "flushed" in program, native  # there PyTables loses all of it, and says nothing
+    for i, (alone, ours) in enumerate(zip(native, through)):
+        assert ours["code"] in (0, 1), ours  # 1: an exception
+        assert alone["code"] == 0 or ours["code"] == 1, (i, alone, ours)
+        assert (ours["code"] == 0) == (f"a{i}" in ours["has"]), (i, ours)
+        size, blocks = ours["file"]
+        assert blocks <= (size + 4095) // 4096 * 4096 + 65536, ours  # nothing is held when the file is closed
+    kept = {name for step in through if step["code"] == 0 for name in step["has"]}
+    assert kept <= set(through[-1]["has"])
+
+
+def test_the_session_goes_on_after_a_write_that_did_not_fit(disk):
+    code = VALUES + """
+import h5py
+f = h5py.File(path, 'a')
+f['a'] = values
+try:
+    f.create_dataset('b', data=np.random.default_rng(7).random(900000), chunks=(1000,))
+    sys.exit(5)
+except OSError as error:
+    assert error.errno == 28, error
+f['a1'] = values[:100]
+f.close()
+"""
+    (step,) = disk(4096, [H5COW, "run", "--", sys.executable, "-c", code], 1)
+    assert (step["code"], step["said"], step["has"]) == (0, "", ["a", "a1"]), step
+
+
+SMALL = {
+    "compressed": "f.create_dataset('a0', data=np.ones(5_000_000), chunks=(50_000,), compression=1)",
+    "compressed, in rows": "d = f.create_dataset('a0', 5_000_000, 'f8', chunks=(50_000,), compression=1)\nfor k in range(0, 5_000_000, 10_000):\n    d[k:k + 10_000] = 1",
+    "never written": "f.create_dataset('a0', 50_000_000, 'f8', chunks=(50_000,))[:10] = 1",
+    "a value of each chunk": "d = f.create_dataset('a0', data=np.random.default_rng(1).random(250_000) + 1, chunks=(25_000,))\nf.close()\n"
+    "f = h5py.File(path, 'a')\nf['a0'][::25_000] = 5",
+}
+
+
+@pytest.mark.parametrize("way", SMALL)
+def test_what_takes_little_in_the_end_is_not_refused(disk, way):
+    """Chunks wait in memory as they are; on a disk that has not that much room they are stored at once, and take what they take."""
+    code = [sys.executable, "-c", VALUES + "import h5py\nf = h5py.File(path, 'w')\n" + SMALL[way] + "\nf.close()"]
+    for command in (code, [H5COW, "run", "--", *code]):
+        (step,) = disk(4096, command, 1)
+        assert (step["code"], step["said"]) == (0, ""), step
+        assert step["has"] == ["a0"] or way == "never written"
+
+
+@pytest.mark.parametrize("way", ["none", "limit"])
+def test_room_that_was_taken_is_given_back(made, way):
+    """On the file system of the tests, also when the session comes to nothing."""
+    code = PREPARE + """
+import h5py
+f = h5py.File(path, 'r+')
+f['lost'] = np.random.default_rng(5).random(300000)
+about = os.stat(path)
+print(about.st_size, about.st_blocks * 512)
+spoil()
+try:
+    f.close()
+except OSError:
+    pass
+"""
+    before = made.stat()
+    done = run(sys.executable, "-c", code, made, way)
+    taken = list(map(int, done.stdout.split()))
+    if taken[1] < 2_400_000:
+        pytest.skip("this file system takes no room ahead")
+    after = made.stat()
+    assert after.st_blocks * 512 <= (after.st_size + 4095) // 4096 * 4096 + 65536, (before, taken, after)
+
+
+def test_room_of_a_program_that_was_killed_is_given_back_by_the_next_one(made):
+    code = PREPARE + "import h5py\nf = h5py.File(path, 'r+')\nf['lost'] = np.random.default_rng(5).random(100000)\nos.kill(os.getpid(), 9)\n"
+    assert run(sys.executable, "-c", code, made, "none").returncode == 128 + 9
+    code = PREPARE + "import h5py\nf = h5py.File(path, 'r+')\nf['one'] = 1\nf.close()\n"
+    check_kept(run(sys.executable, "-c", code, made, "none"), made)
+    assert made.stat().st_blocks * 512 <= made.stat().st_size + 500_000
+
+
+def test_a_limit_on_the_size_of_files_fails_where_it_is_written(made):
+    code = PREPARE + """
+import h5py
+f = h5py.File(path, 'r+')
+limit(500_000)
+f['a'] = np.arange(20_000)
+try:
+    f['b'] = np.arange(100_000)
+    sys.exit(5)
+except OSError as error:
+    assert error.errno == 27, error
+f.close()
+"""
+    done = run(sys.executable, "-c", code, made, "none")
+    check_kept(done, made)
+    with h5py.File(made) as f:
+        assert f["a"][-1] == 19_999 and "kept" in f
+
+
+NO_ROOM_AHEAD = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+int fallocate(int fd, int mode, off_t offset, off_t size) { (void)fd, (void)mode, (void)offset, (void)size; errno = EOPNOTSUPP; return -1; }
+int fallocate64(int fd, int mode, off_t offset, off_t size) { return fallocate(fd, mode, offset, size); }
+"""
+
+
+def test_where_no_room_can_be_taken_nothing_is_lost_without_a_word(disk, tmp_path):
+    """As on network file systems: then the disk fails in the write itself, or in the commit."""
+    (tmp_path / "shim.c").write_text(NO_ROOM_AHEAD)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "shim.so", tmp_path / "shim.c"], check=True)
+    code = ["env", f"LD_PRELOAD={tmp_path / 'shim.so'}", sys.executable, "-c", VALUES + FILL["h5py"].replace("f.close()", "try:\n    f.close()\nexcept OSError:\n    pass")]
+    steps = disk(4096, [H5COW, "run", "--", *code], 7)
+    assert steps[0]["code"] == 0 and steps[-1]["code"] != 0, steps
+    for i, step in enumerate(steps):
+        assert (step["code"] == 0) == (f"a{i}" in step["has"]) and (step["code"] == 0 or LOST in step["said"]), (i, step)

@@ -261,6 +261,7 @@ cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bo
     file->loc = (cow_loc){file->native, H5I_FILE};
     if ((file->cache = cow_chunk_cache_open(file->options->cache_bytes)) == NULL)
         goto failed;
+    cow_chunk_cache_room(file->cache, journal);
     if (!writable && !created)
         file->still = cow_layout_still_open(file->loc, journal);
     if (writable && !created)
@@ -409,8 +410,11 @@ int cow_file_close_natively(cow_file *file, void *native)
 
 void cow_file_forget_all(void)
 {
-    for (cow_file *file = open_files; file != NULL; file = file->next)
+    for (cow_file *file = open_files; file != NULL; file = file->next) {
         file->journal = NULL;
+        if (file->cache != NULL)
+            cow_chunk_cache_room(file->cache, NULL);
+    }
     open_files = NULL; /* what is left HDF5 has lost */
 }
 

@@ -74,6 +74,8 @@ int cow_file_show_extents(cow_file *file);
 /* The file is closed, or the program ends. After a failure that is final for this opening: what of it is lost, and why, is
  * said on standard error, and to `h5cow run`, once. Else nothing. Releasing the file, and the next three, do that as well. */
 void cow_file_tell_lost(cow_file *file);
+/* Is there room on the disk for a commit now? The flush of a dataset commits nothing, and fails natively where there is none. */
+int cow_file_room(cow_file *file);
 /* At exit: what can still be committed. */
 void cow_file_commit_left(cow_file *file);
 /* The same of every open file, or with LAST cow_file_let_go. */

@@ -169,6 +169,11 @@ int cow_file_may_write(cow_file *file)
     return 0;
 }
 
+int cow_file_room(cow_file *file)
+{
+    return file->journal == NULL ? 0 : cow_journal_room(file->journal, 0, true);
+}
+
 static int get_end(const cow_file *file, uint64_t *eoa)
 {
     H5VL_native_file_optional_args_t native;

@@ -12,6 +12,7 @@
 #define COW_ARRAY_H
 
 #include "io/codec.h"
+#include "journal/journal.h"
 #include "native/kept_type.h"
 #include "store/index.h"
 #include "store/pieces.h"
@@ -90,6 +91,8 @@ typedef struct cow_array {
     struct cow_cached_chunk *dirty;  /* of these the dirty ones, oldest first */
     struct cow_cached_chunk *held;   /* of these the one that has its strings in memory (heap.c), or NULL */
     cow_filtering *filtering;        /* of the call that runs, or NULL */
+    bool writing;                    /* that is H5Dwrite */
+    size_t homeless;                 /* chunks: chunk_cache.h */
 } cow_array;
 
 /* Located in memory, as H5Dget_type gives it. Lent until the program's call ends. */
@@ -100,6 +103,8 @@ static inline hid_t cow_array_type(const cow_array *array)
 
 /* A chunk cache of at most BYTES (at least one chunk always fits). */
 cow_chunk_cache *cow_chunk_cache_open(size_t bytes);
+/* Room for what is dirty is taken in JOURNAL's file; NULL: no longer. */
+void cow_chunk_cache_room(cow_chunk_cache *cache, cow_journal *journal);
 /* All arrays must have been closed. */
 void cow_chunk_cache_close(cow_chunk_cache *cache);
 /* Does a function of the program run in the middle of storing or loading chunks, or of elements of variable length? Nothing can be

@@ -31,6 +31,7 @@ struct cow_chunk_cache {
     cow_buffers scratch;
     unsigned held; /* callers with entries in their hands */
     cow_listing listing;
+    cow_journal *journal; /* whose file has room for what is dirty, or NULL */
 };
 
 cow_chunk_cache *cow_chunk_cache_open(size_t bytes)
@@ -45,6 +46,11 @@ cow_chunk_cache *cow_chunk_cache_open(size_t bytes)
     cache->buckets = 64;
     cache->limit = bytes;
     return cache;
+}
+
+void cow_chunk_cache_room(cow_chunk_cache *cache, cow_journal *journal)
+{
+    cache->journal = journal;
 }
 
 static void free_buffers(cow_buffers *buffers)
@@ -194,12 +200,38 @@ cow_cached_chunk *cow_chunk_cache_find(cow_array *array, const uint64_t chunk[])
     return entry;
 }
 
+/* Does the disk keep room for the chunk? Not as it is, perhaps: encoded, or as a delta chunk, it may take less. Who knows: store_homeless. */
+static void promise(cow_cached_chunk *entry)
+{
+    cow_array *array = entry->array;
+    cow_journal *journal = array->cache->journal;
+
+    if (journal == NULL || entry->bytes == NULL || entry->promised)
+        return;
+    cow_error_held *held = cow_error_hold();
+    entry->promised = cow_journal_promise(journal, array->chunk_bytes) == 0;
+    if (!entry->promised)
+        cow_error_clear();
+    cow_error_put_back(held);
+}
+
+/* It is stored, where what it takes is asked for, or forgotten. */
+static void release(cow_cached_chunk *entry)
+{
+    if (entry->promised && entry->array->cache->journal != NULL)
+        cow_journal_promised(entry->array->cache->journal, entry->array->chunk_bytes);
+    entry->promised = false;
+}
+
 void cow_chunk_cache_dirty(cow_cached_chunk *entry)
 {
     cow_array *array = entry->array;
 
     if (entry->dirty)
         return;
+    promise(entry);
+    entry->homeless = array->writing && array->cache->journal != NULL && entry->bytes != NULL && !entry->promised;
+    array->homeless += entry->homeless;
     if (entry->bytes == NULL) {
         use_last(array->cache, entry);
         array->cache->used -= weight(entry);
@@ -222,7 +254,9 @@ void cow_chunk_cache_clean(cow_cached_chunk *entry)
 
     if (!entry->dirty)
         return;
-    entry->dirty = entry->refused = false;
+    release(entry);
+    array->homeless -= entry->homeless;
+    entry->dirty = entry->refused = entry->homeless = false;
     if (entry->next_dirty == entry) {
         array->dirty = NULL;
     } else {
@@ -356,8 +390,16 @@ static int store_batch(cow_array *array, size_t bytes)
         }
         entry = entry->next_dirty;
     } while (entry != array->dirty && n < most);
-    if (cow_stored_save(array, saves, n, complete_entry, entries) < 0)
-        return any_refused(saves, n) ? store_singly(array, saves, entries, n) : -1;
+    for (size_t i = 0; i < n; i++)
+        release(entries[i]);
+    if (cow_stored_save(array, saves, n, complete_entry, entries) < 0) {
+        int status = any_refused(saves, n) ? store_singly(array, saves, entries, n) : -1;
+
+        for (size_t i = 0; i < n; i++)
+            if (entries[i]->dirty)
+                promise(entries[i]);
+        return status;
+    }
     for (size_t i = 0; i < n; i++)
         cow_chunk_cache_clean(entries[i]);
     return 0;
@@ -602,6 +644,30 @@ int cow_array_store(cow_array *array)
         if (store_batch(array, COW_BATCH_BYTES) < 0)
             return -1;
     return array->refused ? -1 : 0;
+}
+
+int cow_chunk_cache_store_homeless(cow_array *array)
+{
+    cow_cached_chunk *entry, *next;
+    int status = 0;
+
+    if (array->homeless == 0 || cow_chunk_cache_busy(array->cache))
+        return 0;
+    if (cow_array_store(array) < 0 && !array->refused)
+        status = -1;
+    for (entry = array->cached; entry != NULL && array->homeless > 0; entry = next) {
+        next = entry->next_own;
+        if (!entry->homeless)
+            continue;
+        if (entry->promised || entry->refused) {
+            entry->homeless = false;
+            array->homeless--;
+        } else
+            cow_chunk_cache_remove(entry);
+    }
+    if (status == 0)
+        cow_error_clear(); /* what filters refuse is told when HDF5 would tell it */
+    return status;
 }
 
 int cow_array_drop_refused(cow_array *array)

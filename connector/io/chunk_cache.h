@@ -18,6 +18,7 @@
 #define COW_BATCH_CHUNKS 1024
 
 typedef struct cow_cached_chunk cow_cached_chunk;
+/* More than 20 fields: an entry is in four lists at once, and what is dirty has a way of its own to its slot. */
 struct cow_cached_chunk {
     cow_array *array;
     uint8_t *bytes; /* array->chunk_bytes; NULL for a heap array */
@@ -30,6 +31,8 @@ struct cow_cached_chunk {
     bool large;                  /* clean: its content is too large to be kept */
     bool dirty;
     bool refused; /* dirty, and the filters do not take it */
+    bool promised; /* dirty, and the disk has room for it as it is: cow_journal_promise */
+    bool homeless; /* dirty by the write that runs, and not promised: stored before that ends, or given up */
     uint64_t hash;
     cow_cached_chunk *same_hash;                 /* next in its bucket */
     cow_cached_chunk *newer, *older;             /* in order of use */
@@ -63,6 +66,9 @@ void cow_chunk_cache_clean(cow_cached_chunk *entry);
 void cow_chunk_cache_remove(cow_cached_chunk *entry);
 /* Of a clean entry of a heap array: CONTENT, or NULL, counts for BYTES from now on. What it had before is the caller's. */
 void cow_chunk_cache_keep(cow_cached_chunk *entry, struct cow_content *content, size_t bytes);
+/* The end of a write: what it has written, and no room on the disk is kept for, is stored, since it may take less then. -1: there is no
+ * room for that as well; chunks of which this is so keep what they had before. */
+int cow_chunk_cache_store_homeless(cow_array *array);
 /* Calls VISITOR for every entry of ARRAY; it may remove the entry. */
 void cow_chunk_cache_each(cow_array *array, void (*visitor)(cow_cached_chunk *entry, void *context), void *context);
 size_t cow_chunk_cache_limit(const cow_chunk_cache *cache);

@@ -303,10 +303,22 @@ static int store_now(cow_array *array)
     return 0;
 }
 
+/* STATUS of a write: the first error is the one to tell. */
+static int end_homeless(cow_array *array, int status)
+{
+    cow_error_held *held = cow_error_hold();
+
+    if (cow_chunk_cache_store_homeless(array) < 0 && status == 0)
+        return -1;
+    cow_error_put_back(held);
+    return status;
+}
+
 static int run_filtered(cow_array *array, bool write, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl,
                         void *buf)
 {
     cow_filtering filtering, *outer = array->filtering; /* of a call that calls the program, which makes this one */
+    const bool writing = array->writing;
     hid_t listed = H5I_INVALID_HID;
     int status;
 
@@ -314,8 +326,12 @@ static int run_filtered(cow_array *array, bool write, hid_t mem_type, hid_t mem_
         (file_space = listed = cow_selection_from_plist(array->grid.rank, array->extent, array->label, dxpl)) < 0)
         return -1;
     array->filtering = cow_filtering_of(dxpl, &filtering) ? &filtering : NULL;
+    array->writing = write;
     status = run(array, write, mem_type, mem_space, file_space, dxpl, buf);
+    array->writing = writing;
     cow_close(listed);
+    if (write && array->homeless > 0)
+        status = end_homeless(array, status);
     if (write && status == 0)
         status = store_now(array);
     if (array->filtering != NULL) /* what was not checked is not for others */

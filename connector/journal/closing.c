@@ -13,7 +13,6 @@
 #include "journal/locks.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,6 +124,7 @@ void cow_journal_close(cow_journal *journal)
             cow_error_clear();
         }
         cow_journal_trim(journal);
+        cow_journal_give_back(journal);
         cow_error_clear(); /* what could not be given back stays where it is */
         restore_time(journal);
     }

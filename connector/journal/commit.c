@@ -270,18 +270,22 @@ static uint64_t place_extent(const cow_journal *journal, uint64_t length)
 }
 
 /* Has the file blocks for all bytes before END? A call that asks for them costs more than to write a small commit. */
-static bool has_room(const struct stat *about, uint64_t end)
+static bool has_room(const cow_journal *journal, const struct stat *about, uint64_t end)
 {
-    return (uint64_t)about->st_size >= end && (uint64_t)about->st_blocks * 512 >= (uint64_t)about->st_size;
+    const uint64_t size = (uint64_t)about->st_size;
+
+    return size >= end && (uint64_t)about->st_blocks * 512 >= size + cow_journal_ahead_of(journal, size);
 }
 
 static int make_room(const cow_journal *journal, uint64_t address, uint64_t size)
 {
     struct stat about;
 
+    if (cow_journal_is_ahead(journal, address, size))
+        return 0;
     if (cow_disk_about(&journal->disk, &about) < 0)
         return -1;
-    return has_room(&about, address + size) ? 0 : cow_disk_reserve(&journal->disk, address, size);
+    return has_room(journal, &about, address + size) ? 0 : cow_disk_reserve(&journal->disk, address, size);
 }
 
 static int put_extent(cow_journal *journal, const cow_journal_extent *extent, const cow_overlay *frames,
@@ -354,7 +358,7 @@ static int reserve_frames(const cow_journal *journal, const cow_overlay *frames,
 
     if (cow_disk_about(&journal->disk, &about) < 0)
         return -1;
-    if (has_room(&about, end))
+    if (has_room(journal, &about, end))
         return 0;
     if (cow_overlay_each(frames, reserve_run, &r) < 0)
         return -1;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define MAX_TRANSFER ((size_t)1 << 30) /* Linux transfers at most 2 GiB at once */
@@ -65,6 +66,19 @@ static int system_hole(void *context, int fd, off_t offset, off_t size)
 {
     (void)context;
     return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, size);
+}
+
+static int system_ahead(void *context, int fd, off_t offset, off_t size)
+{
+    struct rlimit limit;
+
+    (void)context;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        (rlim_t)(offset + size) > limit.rlim_cur) {
+        errno = EFBIG; /* what is written would say that, or a signal */
+        return -1;
+    }
+    return fallocate(fd, FALLOC_FL_KEEP_SIZE, offset, size);
 }
 
 static int system_fstat(void *context, int fd, struct stat *about)
@@ -154,6 +168,7 @@ const cow_disk_calls cow_disk_system = {
     .hole = system_hole,
     .times = system_times,
     .preadv = system_preadv,
+    .ahead = system_ahead,
 };
 
 int cow_disk_open(cow_disk *disk, const cow_disk_calls *calls, const char *name, int flags)
@@ -385,6 +400,18 @@ int cow_disk_reserve(const cow_disk *disk, uint64_t address, uint64_t size)
     if (status < 0 && (errno == EOPNOTSUPP || errno == ENOSYS || errno == ENODEV || errno == EINVAL))
         return 0; /* the write that follows finds out */
     return status < 0 ? failed(disk, "cannot make room for a commit") : 0;
+}
+
+int cow_disk_ahead(const cow_disk *disk, uint64_t address, uint64_t size)
+{
+    int status;
+
+    if (disk->calls->ahead == NULL)
+        return 0;
+    do
+        status = disk->calls->ahead(disk->calls->context, disk->fd, (off_t)address, (off_t)size);
+    while (status < 0 && errno == EINTR);
+    return status == 0 ? 1 : errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? -1 : 0;
 }
 
 void cow_disk_hole(const cow_disk *disk, uint64_t address, uint64_t size)

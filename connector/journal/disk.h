@@ -36,6 +36,8 @@ typedef struct cow_disk_calls {
     int (*hole)(void *context, int fd, off_t offset, off_t size); /* fallocate, FALLOC_FL_PUNCH_HOLE; NULL: not done */
     int (*times)(void *context, int fd, const struct timespec times[2]); /* futimens; NULL: not done */
     ssize_t (*preadv)(void *context, int fd, const struct iovec *parts, int n, off_t offset); /* NULL: by pread */
+    /* fallocate, FALLOC_FL_KEEP_SIZE; also EFBIG where this process may not write so far. NULL: not done */
+    int (*ahead)(void *context, int fd, off_t offset, off_t size);
 } cow_disk_calls;
 
 /* The system's own. */
@@ -82,6 +84,9 @@ int cow_disk_truncate(const cow_disk *disk, uint64_t size);
 int cow_disk_sync_folder(const cow_disk_calls *calls, const char *name);
 /* Room for what will be written; a file system that cannot reserve is no error. */
 int cow_disk_reserve(const cow_disk *disk, uint64_t address, uint64_t size);
+/* Room beyond the end of the file, which stays where it is. 1; 0: nothing of the kind can be had here; -1: there is none, errno
+ * says why, nothing is recorded. */
+int cow_disk_ahead(const cow_disk *disk, uint64_t address, uint64_t size);
 /* Nothing that is there is needed: the file system may have it. It reads as zeros then, or as it was; being unable is no error. */
 void cow_disk_hole(const cow_disk *disk, uint64_t address, uint64_t size);
 int cow_disk_about(const cow_disk *disk, struct stat *about);

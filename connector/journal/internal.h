@@ -1,4 +1,4 @@
-/* What the parts of the journal share. From the bottom to the top: state.c (what all ask), write_out.c, commit.c (W3 to W6), recover.c
+/* What the parts of the journal share. From the bottom to the top: state.c (what all ask), ahead.c, write_out.c, commit.c (W3 to W6), recover.c
  * (finding the newest state), choice.c (another one), journal.c (opening, reading, writing), closing.c, image.c, inspect.c (for the command). */
 #ifndef COW_JOURNAL_INTERNAL_H
 #define COW_JOURNAL_INTERNAL_H
@@ -82,6 +82,12 @@ struct cow_journal {
     uint64_t beyond;         /* what was given out without HDF5 ends there: its superblock may not tell yet */
     uint64_t protect;        /* P: below, nothing is changed but by applying */
     uint64_t size;           /* the file is at least that long */
+    uint64_t waiting;        /* bytes in memory for which there is room: cow_journal_promise */
+    uint64_t ahead;          /* room that was taken behind the end of the file, the last in one piece, begins there */
+    uint64_t ahead_end;      /* and ends there; 0: none was taken */
+    uint64_t ahead_step;     /* so much more than is needed is taken next */
+    uint64_t unasked;        /* the file grows so far before any is taken; 0: it has not grown yet */
+    bool never_ahead;        /* the file system cannot */
     uint64_t gap;            /* a new file: what is free between the first block and the anchor begins here; 0: none */
     uint64_t unchecked;      /* bytes written since it was last looked whether the file is still ours */
     bool direct;             /* bytes beyond P were written since the last commit */
@@ -124,6 +130,14 @@ void cow_pending_free(cow_pending *pending, size_t count);
 
 /* write_out.c. FRAMES, into the file. Where this fails a part of them may be there. */
 int cow_journal_write_frames(cow_journal *journal, const cow_overlay *frames);
+
+/* ahead.c */
+/* Has that place in the file its room on the disk already? */
+bool cow_journal_is_ahead(const cow_journal *journal, uint64_t address, uint64_t size);
+/* Bytes on the disk behind a file of SIZE bytes. */
+uint64_t cow_journal_ahead_of(const cow_journal *journal, uint64_t size);
+/* The last close: what is behind the end of the file is the file system's again. */
+void cow_journal_give_back(cow_journal *journal);
 
 /* commit.c */
 /* Is the file still the one that was opened, and nobody else's? */

@@ -95,6 +95,13 @@ cow_bytes_of_file cow_journal_bytes(const cow_journal *journal, uint64_t *base);
  * HDF5 cannot close an object whose writing has failed. From then on writes are kept for reading and come to nothing. -1
  * only where nothing may be written. */
 int cow_journal_write(cow_journal *journal, uint64_t address, const void *bytes, size_t size);
+/* Is there room on the disk for BYTES more, beside all that waits in memory? Taken here, beyond the end of the file, which gets no
+ * longer, and given back by the last close. -1: the disk, a quota or the limit on the size of files has not that much; nothing has
+ * changed. 0 also where it is little, unless ALL, and where the file system cannot take it: then the commit finds out. */
+int cow_journal_room(cow_journal *journal, uint64_t bytes, bool all);
+/* The same for what waits in memory from now on, until cow_journal_promised takes it back. */
+int cow_journal_promise(cow_journal *journal, uint64_t bytes);
+void cow_journal_promised(cow_journal *journal, uint64_t bytes);
 /* The state ends at END: takes effect with the commit. */
 int cow_journal_truncate(cow_journal *journal, uint64_t end);
 uint64_t cow_journal_end(const cow_journal *journal);

@@ -187,7 +187,7 @@ typedef struct file_chunks {
     unopened unopened;
     looking looking;
     writing writing;
-    cow_journal *journal; /* cow_native_chunk_store_read_apart */
+    cow_journal *journal; /* cow_native_chunk_store_read_apart; and its room is asked for before a chunk is written */
     int rank;
     hsize_t chunk[COW_MAX_RANK];
     size_t chunk_bytes; /* in the file */
@@ -453,7 +453,9 @@ static int chunks_write(cow_chunk_store *store, uint64_t slot, const void *bytes
     bool again;
     int status;
 
-    if (cow_native_chunk_store_reserve(store, slot + 1) < 0 || (status = write_bytes(c, slot, bytes, size)) < 0 ||
+    /* before anything changes: a write that is refused here has done nothing */
+    if ((c->journal != NULL && cow_journal_room(c->journal, size, false) < 0) ||
+        cow_native_chunk_store_reserve(store, slot + 1) < 0 || (status = write_bytes(c, slot, bytes, size)) < 0 ||
         (status == 0 && dataset_of(c) == NULL))
         return -1;
     forget_addresses(c);

@@ -155,7 +155,7 @@ herr_t cow_vol_attribute_write(void *object, hid_t type, const void *buf, hid_t 
         return cow_leave(-1);
     failures = cow_journal_driver_failures();
     if ((status = H5VLattr_write(o->handle, cow_native_id(), type, buf, dxpl, req)) >= 0)
-        status = cow_target_changed(&target, COW_CHANGED_ATTRIBUTES);
+        status = cow_home_wrote(o->home, cow_target_changed(&target, COW_CHANGED_ATTRIBUTES));
     else if (cow_journal_driver_failures() != failures)
         cow_home_half_changed(o->home);
     return cow_leave(status);

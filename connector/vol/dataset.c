@@ -579,7 +579,7 @@ herr_t cow_vol_dataset_write(size_t count, void *dataset[], hid_t mem_type[], hi
             after_failed_native_write(dataset[i], failures);
         for (size_t i = 0; status >= 0 && i < count; i++)
             status = cow_vol_dataset_after_native_write(dataset[i]);
-        return cow_leave(status);
+        return cow_leave(count == 0 ? status : cow_home_wrote(((cow_object *)dataset[0])->home, status));
     }
     status = check_several(count, dataset, true, mem_type, mem_space, file_space, dxpl, buf);
     for (size_t i = 0; status >= 0 && i < count; i++) {
@@ -595,7 +595,7 @@ herr_t cow_vol_dataset_write(size_t count, void *dataset[], hid_t mem_type[], hi
         else
             status = write_native(o, mem_type[i], mem_space[i], file_space[i], dxpl, buf[i], req);
     }
-    return cow_leave(status);
+    return cow_leave(count == 0 ? status : cow_home_wrote(((cow_object *)dataset[0])->home, status));
 }
 
 /* ---- get ---- */
@@ -683,7 +683,8 @@ int cow_vol_dataset_flush(cow_object *o)
 {
     if (cow_dataset_snapshot(o->dataset) || !cow_file_writable(o->home->file))
         return 0;
-    if (cow_array_store(cow_dataset_array(o->dataset)) < 0)
+    if (cow_array_store(cow_dataset_array(o->dataset)) < 0 || cow_home_wrote(o->home, 0) < 0 ||
+        (!o->home->swmr_write && cow_file_room(o->home->file) < 0))
         return -1;
     /* With a single writer and many readers the flush of a dataset is how readers get to see it. */
     return o->home->swmr_write ? cow_file_commit(o->home->file, COW_FLUSH) : 0;
@@ -774,6 +775,8 @@ herr_t cow_vol_dataset_optional(void *object, H5VL_optional_args_t *args, hid_t 
         goto done;
     if (o->dataset != NULL) {
         status = cow_vol_dataset_chunk_operation(o, args, dxpl);
+        if (args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE)
+            status = cow_home_wrote(o->home, status);
         goto done;
     }
     if (history && args->op_type > H5VL_NATIVE_DATASET_CHUNK_ITER) {
@@ -791,7 +794,7 @@ herr_t cow_vol_dataset_optional(void *object, H5VL_optional_args_t *args, hid_t 
     if (status >= 0 && history && args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE)
         cow_native_chunk_written(cow_object_opened(o), ((H5VL_native_dataset_optional_args_t *)args->args)->chunk_write.offset);
     if (status >= 0 && writes)
-        status = cow_vol_dataset_after_native_write(o);
+        status = cow_home_wrote(o->home, cow_vol_dataset_after_native_write(o));
     else if (writes)
         after_failed_native_write(o, failures);
 done:

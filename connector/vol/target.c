@@ -81,6 +81,13 @@ int cow_home_may_write(cow_home *home, const char *what, const char *path)
     return home->file == NULL || !cow_file_writable(home->file) ? 0 : cow_file_may_write(home->file);
 }
 
+herr_t cow_home_wrote(const cow_home *home, herr_t status)
+{
+    return status < 0 || home == NULL || home->file == NULL || !cow_file_writable(home->file)
+               ? status
+               : cow_file_may_write(home->file);
+}
+
 /* A path below the one of OBJECT, or NULL. */
 static char *joined(const cow_object *object, const char *name)
 {

@@ -426,6 +426,9 @@ cow_object *cow_creation_end(cow_object *near, cow_where *where, cow_target *tar
 cow_object *cow_creation_noted(cow_where *where, cow_target *target, cow_object *made, bool there, const char *name);
 /* May anything in this home be changed? */
 int cow_home_may_write(cow_home *home, const char *what, const char *path);
+/* STATUS of a call that has written; -1 also where the disk has failed meanwhile, which HDF5 does not hear of: nothing of it will be
+ * committed. */
+herr_t cow_home_wrote(const cow_home *home, herr_t status);
 /* H5VL_OBJECT_GET_INFO without any trace on the error stack. 1, 0: nothing is there, -1: the disk fails. */
 int cow_info_quietly(void *native, const H5VL_loc_params_t *loc, H5O_info2_t *info);
 int cow_link_quietly(void *native, const H5VL_loc_params_t *loc, H5L_info2_t *info); /* and H5VL_LINK_GET_INFO */
