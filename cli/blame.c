@@ -1,12 +1,15 @@
 /* h5cow blame: which version wrote what is in a dataset.
  *
  * From the version that is looked at back to its parents: what differs between a version and the one before it was written by
- * the newer one, and is settled with that. For chunks the two indexes say it, and no data is read; for elements (--start,
- * --count) the values of chunks that differ are compared.
+ * the newer one, and is settled with that. For chunks the two indexes say it, and the digests of their slots, which tell what was written
+ * again as it was; no data is read but of chunks that are a base and pieces, or that have other chunks in the two. For elements (--start, --count) the
+ * values of chunks that differ are compared.
  */
 #include "base/ids.h"
+#include "composed.h"
 #include "diff.h"
 #include "pools.h"
+#include "native/datatype.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -36,6 +39,16 @@ typedef struct part {
     size_t row;
 } part;
 
+/* What is told chunk by chunk. */
+typedef struct chunked {
+    cow_root root; /* of `now` */
+    cow_map place; /* number -> in part */
+    cli_slots *slots;
+    uint64_t grown[COW_MAX_RANK]; /* the extent in the version before, where it is smaller; else UINT64_MAX */
+    bool refers;                  /* they have references, whose bytes do not tell where these lead */
+    bool unsure;                  /* some are to be compared */
+} chunked;
+
 typedef struct blame {
     const char *path;
     cli_version *rows;
@@ -48,8 +61,7 @@ typedef struct blame {
     unsigned rank;
     hsize_t extent[H5S_MAX_RANK], start[H5S_MAX_RANK], count[H5S_MAX_RANK]; /* the box */
     bool elements;
-    cow_root root; /* of `now`: chunks */
-    cow_map place; /* chunks: number -> in part */
+    chunked chunks; /* not `elements` */
     part *part;
     size_t parts, room, settled;
 } blame;
@@ -69,7 +81,7 @@ static uint64_t number_of(unsigned rank, const uint64_t position[], const uint64
 static void chunk_grid(const blame *b, uint64_t grid[])
 {
     for (unsigned d = 0; d < b->rank; d++)
-        grid[d] = cow_grid_chunks_along(b->root.extent[d], b->root.chunk[d]);
+        grid[d] = cow_grid_chunks_along(b->chunks.root.extent[d], b->chunks.root.chunk[d]);
 }
 
 static void settle(blame *b, size_t i)
@@ -80,19 +92,63 @@ static void settle(blame *b, size_t i)
     }
 }
 
-static int settle_chunk(void *context, const uint64_t chunk[], const uint64_t entry[2])
+/* The part of CHUNK; SIZE_MAX: it is none of those that are told. */
+static size_t part_of(const blame *b, const uint64_t chunk[])
 {
-    blame *b = context;
     uint64_t grid[COW_MAX_RANK], place;
 
-    (void)entry;
     chunk_grid(b, grid);
     for (unsigned d = 0; d < b->rank; d++)
         if (chunk[d] >= grid[d])
+            return SIZE_MAX;
+    return cow_map_get(&b->chunks.place, number_of(b->rank, chunk, grid), &place) ? (size_t)place : SIZE_MAX;
+}
+
+/* A chunk for which two versions name different slots. What slots and digests tell is settled; what they do not, is to be compared. */
+static int look_at_chunk(void *context, const uint64_t chunk[], const uint64_t entry[2])
+{
+    blame *b = context;
+    const size_t place = part_of(b, chunk);
+    int same = 0;
+
+    if (place == SIZE_MAX || b->part[place].row != SIZE_MAX)
+        return 0;
+    for (unsigned d = 0; d < b->rank; d++)
+        if (cow_times(chunk[d] + 1, b->chunks.root.chunk[d]) > b->chunks.grown[d]) {
+            settle(b, place); /* the one before does not have all of it */
             return 0;
-    if (cow_map_get(&b->place, number_of(b->rank, chunk, grid), &place))
-        settle(b, (size_t)place);
-    return 0;
+        }
+    if (entry[0] == COW_HOLE || entry[1] == COW_HOLE)
+        settle(b, place);
+    else if (cow_is_composed(entry[0]) || cow_is_composed(entry[1]))
+        b->chunks.unsure = true;
+    else if (b->chunks.refers)
+        b->chunks.unsure = true;
+    else if ((same = cli_slots_same(b->chunks.slots, b->chunks.root.pool, entry[0], entry[1])) == 0)
+        settle(b, place);
+    return same < 0 ? -1 : 0;
+}
+
+/* Is it one of those that are to be compared? */
+static bool is_unsure(void *context, const uint64_t chunk[], const uint64_t entry[2])
+{
+    const blame *b = context;
+    const size_t place = part_of(b, chunk);
+
+    (void)entry;
+    return place != SIZE_MAX && b->part[place].row == SIZE_MAX;
+}
+
+static void settle_chunk_of(void *context, const hsize_t position[])
+{
+    blame *b = context;
+    uint64_t chunk[COW_MAX_RANK];
+    size_t place;
+
+    for (unsigned d = 0; d < b->rank; d++)
+        chunk[d] = position[d] / b->chunks.root.chunk[d];
+    if ((place = part_of(b, chunk)) != SIZE_MAX)
+        settle(b, place);
 }
 
 static void settle_element(void *context, const hsize_t position[])
@@ -127,7 +183,7 @@ static int add_chunk(void *context, const uint64_t chunk[], uint64_t slot)
     (void)slot;
     chunk_grid(b, grid);
     number = number_of(b->rank, chunk, grid);
-    cli_map_put(&b->place, number, b->parts);
+    cli_map_put(&b->chunks.place, number, b->parts);
     add_part(b, number);
     return 0;
 }
@@ -181,6 +237,7 @@ static int find_box(blame *b, const char *start, const char *count)
 static int find_chunks(blame *b)
 {
     uint64_t grid[COW_MAX_RANK], all = 1, first[COW_MAX_RANK] = {0};
+    hid_t type = H5Dget_type(b->dataset);
     cow_index *index;
     cow_grid shape;
     char why[600];
@@ -189,14 +246,19 @@ static int find_chunks(blame *b)
     chunk_grid(b, grid);
     for (unsigned d = 0; d < b->rank; d++)
         all = cow_times(all, grid[d]);
-    if (all == UINT64_MAX)
+    if (all == UINT64_MAX) {
+        cow_close(type);
         return cannot(b, "it has more chunks than can be counted: name a box with --start and --count");
-    cli_grid(&b->root, &shape);
-    if ((index = cow_index_open(b->now.index, &shape, &b->root)) == NULL ||
+    }
+    cli_grid(&b->chunks.root, &shape);
+    b->chunks.slots = cli_slots_new(&b->now.file);
+    b->chunks.refers = type < 0 || cow_type_has(type, COW_PART_REFERENCES) != 0;
+    if ((index = cow_index_open(b->now.index, &shape, &b->chunks.root)) == NULL ||
         (all > 0 && cow_index_visit(index, first, grid, add_chunk, b) < 0))
         status = cannot(b, cli_reason(why, sizeof why));
     if (index != NULL)
         cow_index_close(index);
+    cow_close(type);
     return status;
 }
 
@@ -212,7 +274,7 @@ static int open_dataset(blame *b, const char *start, const char *count)
         cannot(b, cli_reason(why, sizeof why));
     else if (H5Iget_type(native) != H5I_DATASET)
         cannot(b, "it is no dataset");
-    else if ((found = cli_state_root(&b->now, native, &b->root)) < 0 || (space = H5Dget_space(b->dataset)) < 0 ||
+    else if ((found = cli_state_root(&b->now, native, &b->chunks.root)) < 0 || (space = H5Dget_space(b->dataset)) < 0 ||
              (rank = H5Sget_simple_extent_dims(space, b->extent, NULL)) < 0)
         cannot(b, cli_reason(why, sizeof why));
     else if (H5Sget_simple_extent_type(space) == H5S_NULL)
@@ -249,14 +311,39 @@ static int root_at(const blame *b, uint64_t address, cow_root *root)
     return found;
 }
 
+/* Where part NUMBER begins, in elements. */
+static void place_of(const blame *b, uint64_t number, uint64_t position[])
+{
+    uint64_t grid[COW_MAX_RANK];
+
+    if (!b->elements)
+        chunk_grid(b, grid);
+    for (unsigned d = b->rank; d-- > 0;) {
+        uint64_t n = b->elements ? b->count[d] : grid[d];
+        position[d] = b->elements ? b->start[d] + number % n : number % n * b->chunks.root.chunk[d];
+        number /= n;
+    }
+}
+
+/* The last element along D of the part that begins at POSITION. */
+static uint64_t last_of(const blame *b, unsigned d, uint64_t position)
+{
+    if (b->elements)
+        return position;
+    return b->chunks.root.extent[d] - position < b->chunks.root.chunk[d] ? b->chunks.root.extent[d] - 1
+                                                                         : position + b->chunks.root.chunk[d] - 1;
+}
+
 /* Elements that PARENT does not have were written by the version after it. */
 static void settle_outside(blame *b, unsigned rank, const hsize_t extent[])
 {
+    uint64_t position[COW_MAX_RANK];
+
     for (size_t i = 0; i < b->parts; i++) {
-        uint64_t number = b->part[i].number;
         bool outside = false;
-        for (unsigned d = rank; d-- > 0; number /= b->count[d])
-            outside = outside || b->start[d] + number % b->count[d] >= extent[d];
+        place_of(b, b->part[i].number, position);
+        for (unsigned d = 0; d < rank; d++)
+            outside = outside || last_of(b, d, position[d]) >= extent[d];
         if (outside)
             settle(b, i);
     }
@@ -287,9 +374,10 @@ static int compare_elements(blame *b, size_t parent, const cow_root *root[2])
                      .before = &before,
                      .after = b->later.root == NULL ? &b->now : &b->later,
                      .tell = drop,
-                     .start = b->rank == 0 ? NULL : b->start,
+                     .start = b->rank == 0 || !b->elements ? NULL : b->start,
                      .count = b->count,
-                     .element = settle_element,
+                     .element = b->elements ? settle_element : settle_chunk_of,
+                     .chunk = b->elements ? NULL : is_unsure,
                      .context = b};
     hid_t dataset[2] = {H5I_INVALID_HID, b->dataset}, space = H5I_INVALID_HID;
     json_object *item = json_object_new_object(), *trouble;
@@ -309,7 +397,8 @@ static int compare_elements(blame *b, size_t parent, const cow_root *root[2])
         settle_rest(b);
     else {
         cli_diff_datasets(&diff, item, dataset, root);
-        settle_outside(b, b->rank, extent);
+        if (b->elements || !b->chunks.unsure) /* else the index has told it */
+            settle_outside(b, b->rank, extent);
         if (json_object_object_get_ex(item, "type", &trouble))
             settle_rest(b);
         if (json_object_object_get_ex(item, "trouble", &trouble))
@@ -338,16 +427,16 @@ static int compare_versions(blame *b, size_t parent, uint64_t address[2])
             return cannot(b, cli_reason(why, sizeof why));
         root[i] = found > 0 ? &kept[i] : NULL;
     }
-    if ((root[0] == NULL) != (root[1] == NULL) || (root[0] != NULL && root[0]->dataset != root[1]->dataset)) {
-        settle_rest(b); /* another dataset of that name */
-        return 0;
+    b->chunks.unsure = false;
+    if (!b->elements && root[0] != NULL && root[1] != NULL && cli_diff_same_grid(root[0], root[1])) {
+        for (unsigned d = 0; d < b->rank; d++)
+            b->chunks.grown[d] = root[0]->extent[d] < root[1]->extent[d] ? root[0]->extent[d] : UINT64_MAX;
+        if (cli_diff_index(b->now.index, root[0], root[1], look_at_chunk, b) < 0)
+            return cannot(b, cli_reason(why, sizeof why));
+        if (!b->chunks.unsure)
+            return 0;
     }
-    if (b->elements)
-        return compare_elements(b, parent, root);
-    if (root[0]->pool != root[1]->pool || root[0]->rank != root[1]->rank ||
-        cli_diff_index(b->now.index, root[0], root[1], settle_chunk, b) < 0)
-        return cannot(b, cli_reason(why, sizeof why));
-    return 0;
+    return compare_elements(b, parent, root);
 }
 
 static int go_back(blame *b)
@@ -375,20 +464,6 @@ static int by_place(const void *a, const void *b)
     const part *x = a, *y = b;
 
     return (x->number > y->number) - (x->number < y->number);
-}
-
-/* Where part NUMBER begins, in elements. */
-static void place_of(const blame *b, uint64_t number, uint64_t position[])
-{
-    uint64_t grid[COW_MAX_RANK];
-
-    if (!b->elements)
-        chunk_grid(b, grid);
-    for (unsigned d = b->rank; d-- > 0;) {
-        uint64_t n = b->elements ? b->count[d] : grid[d];
-        position[d] = b->elements ? b->start[d] + number % n : number % n * b->root.chunk[d];
-        number /= n;
-    }
 }
 
 static void tell_run(const blame *b, size_t first, size_t last, json_object *list, cli_table *table, cli_clock clock)
@@ -509,9 +584,11 @@ int cli_blame(int argc, char **argv)
         return CLI_FAILED;
     status = blame_dataset(&b, start, count, json, clock);
     close_later(&b);
+    if (b.chunks.slots != NULL)
+        cli_slots_free(b.chunks.slots);
     cli_state_close(&b.now);
     cli_versions_free(b.rows, b.row_count);
-    cow_map_free(&b.place);
+    cow_map_free(&b.chunks.place);
     free(b.part);
     return status;
 }

@@ -224,6 +224,18 @@ int cli_slots_read(cli_slots *slots, uint64_t pool, uint64_t slot, void *bytes)
     return 0;
 }
 
+int cli_slots_same(cli_slots *slots, uint64_t pool, uint64_t a, uint64_t b)
+{
+    static const uint8_t nothing[sizeof(((cow_digest *)0)->hash)] = {0};
+    const opened *o = find(slots, pool);
+    cow_slot row[2];
+
+    if (o == NULL || cow_pool_row(o->pool, a, &row[0]) < 0 || cow_pool_row(o->pool, b, &row[1]) < 0)
+        return -1;
+    return memcmp(row[0].digest.hash, nothing, sizeof nothing) != 0 &&
+           memcmp(row[0].digest.hash, row[1].digest.hash, sizeof nothing) == 0;
+}
+
 static shape shape_of_opened(const opened *o)
 {
     return (shape){o->type,        o->raw.rank, o->raw.chunk, o->raw.element_size, o->heap, cow_pool_slots(o->pool),

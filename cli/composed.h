@@ -26,6 +26,8 @@ size_t cli_slots_chunk_bytes(cli_slots *slots, uint64_t pool);
 hid_t cli_slots_type(cli_slots *slots, uint64_t pool);
 /* The chunk in SLOT of POOL, decoded and compared with its checksum. -1: cow_error. */
 int cli_slots_read(cli_slots *slots, uint64_t pool, uint64_t slot, void *bytes);
+/* Do two slots of POOL hold the same, as the digests of what was written say? 1, 0; -1: cow_error. No chunk is read. */
+int cli_slots_same(cli_slots *slots, uint64_t pool, uint64_t a, uint64_t b);
 
 /* As cli_composed_read, where no pools are open. */
 int cli_slots_composed(cli_slots *slots, cow_table *log, const cow_grid *grid, uint64_t pool, uint64_t entry,

@@ -252,7 +252,7 @@ typedef struct comparison {
     hsize_t stored_chunk[H5S_MAX_RANK]; /* without an index in common */
     cow_grid grid;                      /* of the index */
     uint64_t pool;
-    cli_slots *slots; /* NULL: no piece was read yet */
+    cli_slots *slots; /* NULL: they have no index in common */
     uint64_t compared, changed, chunks, numbers;
     long double largest, relative, sum;
     hsize_t first[H5S_MAX_RANK], at[H5S_MAX_RANK];
@@ -324,6 +324,12 @@ static void count_compared(comparison *c, uint64_t n)
     cli_progress("elements compared", c->diff->compared + c->compared, c->diff->all);
 }
 
+/* Nobody wants to hear of more elements of this dataset. */
+static bool has_enough(const comparison *c)
+{
+    return c->diff->enough != CLI_DIFF_ALL && c->changed > 0;
+}
+
 /* The elements of a box, as they are in memory. */
 static void compare_values(comparison *c, const hsize_t start[], const hsize_t count[], uint64_t n,
                            const unsigned char *const value[2])
@@ -331,7 +337,7 @@ static void compare_values(comparison *c, const hsize_t start[], const hsize_t c
     hsize_t position[H5S_MAX_RANK];
 
     if (c->p.part != NULL || c->p.kind == FLOATING || memcmp(value[0], value[1], n * c->p.size) != 0)
-        for (uint64_t i = 0; i < n; i++) {
+        for (uint64_t i = 0; i < n && !has_enough(c); i++) {
             const unsigned char *a = value[0] + i * c->p.size, *b = value[1] + i * c->p.size;
             difference d;
             if (!differs(&c->p, a, b, &d))
@@ -371,6 +377,7 @@ static int compare_numbers(comparison *c, cli_box box[2], const hsize_t start[],
     return 0;
 }
 
+/* 1: there is enough of it; 0, -1. */
 static int compare_box(void *context, unsigned rank, const hsize_t start[], const hsize_t count[])
 {
     comparison *c = context;
@@ -389,7 +396,7 @@ static int compare_box(void *context, unsigned rank, const hsize_t start[], cons
     }
     for (int i = 0; i < 2; i++)
         cli_box_close(&box[i], c->p.part != NULL);
-    return status;
+    return status < 0 ? -1 : has_enough(c);
 }
 
 /* What of a box is wanted, and in both datasets. false: nothing. */
@@ -535,16 +542,26 @@ static int compare_pieces(comparison *c, const uint64_t chunk[], const hsize_t s
 
     if (c->p.kind == OTHER || (!cow_is_composed(entry[0]) && !cow_is_composed(entry[1])))
         return 0;
-    if (c->slots == NULL)
-        c->slots = cli_slots_new(&c->diff->after->file);
     status = pair_up(c, chunk, entry, &two);
-    for (unsigned i = 0; status > 0 && i < two.cut.count; i++)
+    for (unsigned i = 0; status > 0 && i < two.cut.count && !has_enough(c); i++)
         if ((two.which >> i & 1) && compare_piece(c, &two, start, i) < 0)
             status = -1;
     free(two.base);
     free(two.value[0]);
     free(two.value[1]);
     return status;
+}
+
+/* Two slots with the same in them: what has elements of variable length is stored again wherever it is written again. */
+static bool same_slots(comparison *c, const uint64_t entry[2])
+{
+    bool same = false;
+
+    if (entry[0] != COW_HOLE && entry[1] != COW_HOLE && !cow_is_composed(entry[0]) && !cow_is_composed(entry[1]) &&
+        (c->p.part == NULL || (c->p.part->kinds & COW_PART_REFERENCES) == 0)) /* which depend on where objects are */
+        same = cli_slots_same(c->slots, c->pool, entry[0], entry[1]) > 0;
+    cow_error_clear();
+    return same;
 }
 
 static int compare_chunk(void *context, const uint64_t chunk[], const uint64_t entry[2])
@@ -559,10 +576,12 @@ static int compare_chunk(void *context, const uint64_t chunk[], const uint64_t e
             return 0;
         start[d] = chunk[d] * c->chunk[d];
     }
+    if (same_slots(c, entry) || (c->diff->chunk != NULL && !c->diff->chunk(c->diff->context, chunk, entry)))
+        return 0;
     if ((status = compare_pieces(c, chunk, start, entry)) == 0)
         status = compare_inside(c, c->rank, start, c->chunk);
     c->chunks += c->changed > changed;
-    return status < 0 ? -1 : 0;
+    return status < 0 ? -1 : has_enough(c);
 }
 
 /* ---- datasets without an index in common ---- */
@@ -675,7 +694,7 @@ static int compare_all(comparison *c)
     return status;
 }
 
-static bool same_grid(const cow_root *a, const cow_root *b)
+bool cli_diff_same_grid(const cow_root *a, const cow_root *b)
 {
     bool same = a->pool == b->pool && a->rank == b->rank;
 
@@ -728,7 +747,7 @@ static void compare_elements(cli_diff *diff, json_object *item, const hid_t data
                              const hid_t type[2], const hid_t space[2])
 {
     comparison c = {.diff = diff, .dataset = dataset, .space = {space[0], space[1]}, .values = json_object_new_array()};
-    bool by_index = root[0] != NULL && root[1] != NULL && diff->same_file && same_grid(root[0], root[1]);
+    bool by_index = root[0] != NULL && root[1] != NULL && diff->same_file && cli_diff_same_grid(root[0], root[1]);
     hsize_t extent[H5S_MAX_RANK];
     int status = pair_open(&c.p, diff, type), rank = H5Sget_simple_extent_dims(space[0], c.common, NULL);
     bool nothing = false;
@@ -744,6 +763,7 @@ static void compare_elements(cli_diff *diff, json_object *item, const hid_t data
     if (by_index) {
         cli_grid(root[0], &c.grid);
         c.pool = root[0]->pool;
+        c.slots = cli_slots_new(&diff->after->file);
     }
     if (status > 0 && !nothing)
         status = by_index ? cli_diff_index(diff->after->index, root[0], root[1], compare_chunk, &c) : compare_all(&c);
@@ -791,7 +811,8 @@ void cli_diff_datasets(cli_diff *diff, json_object *item, const hid_t dataset[2]
             } else
                 cli_diff_both(item, "shape", shape[0], shape[1]);
         }
-        if (H5Sget_simple_extent_type(space[0]) != H5S_NULL && H5Sget_simple_extent_type(space[1]) != H5S_NULL &&
+        if (!cli_diff_enough_of(diff, item) && H5Sget_simple_extent_type(space[0]) != H5S_NULL &&
+            H5Sget_simple_extent_type(space[1]) != H5S_NULL &&
             H5Sget_simple_extent_ndims(space[0]) == H5Sget_simple_extent_ndims(space[1]))
             compare_elements(diff, item, dataset, root, type, space);
     }

@@ -95,7 +95,6 @@ static void walk_both(cli_diff *diff)
     }
     free(w.waiting);
     H5Eclear2(H5E_DEFAULT);
-    diff->walked = true;
 }
 
 /* Does any path lead to the object of TOKEN? */
@@ -116,7 +115,7 @@ bool cli_diff_same_place(cli_diff *diff, const H5O_token_t *a, const H5O_token_t
 
     if (diff->same_file && cli_address(a) == cli_address(b))
         return true;
-    if (!diff->walked)
+    if (diff->places.count == 0)
         walk_both(diff);
     return cow_map_get(&diff->places, key_of(a, b), &met) ||
            (!has_path(diff->before->through, *a) && !has_path(diff->after->through, *b));
@@ -126,5 +125,4 @@ void cli_diff_done(cli_diff *diff)
 {
     cow_map_free(&diff->met);
     cow_map_free(&diff->places);
-    diff->walked = false;
 }

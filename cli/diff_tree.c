@@ -30,15 +30,6 @@ typedef struct walk {
 
 /* ---- what is told ---- */
 
-static json_object *item_of(const char *path, const char *change)
-{
-    json_object *item = json_object_new_object();
-
-    json_object_object_add(item, "path", cli_json_text(path));
-    json_object_object_add(item, "change", cli_json_text(change));
-    return item;
-}
-
 /* Takes ITEM, which has more than a path and a change, or not. */
 static void tell(cli_diff *diff, json_object *item)
 {
@@ -64,7 +55,7 @@ static hid_t open_object(const cli_state *state, const char *path)
 static void tell_alone(cli_diff *diff, const meeting *m)
 {
     bool after = m->there[1];
-    json_object *item = item_of(m->path, after ? "added" : "removed");
+    json_object *item = cli_diff_item(m->path, after ? "added" : "removed");
     hid_t object = open_object(after ? diff->after : diff->before, m->path);
 
     if (object < 0)
@@ -145,7 +136,8 @@ static void compare_attributes(cli_diff *diff, json_object *item, const hid_t ob
             goto done;
         }
     }
-    for (; (name = next_name(names, at, has)) != NULL; at[0] += has[0], at[1] += has[1]) {
+    for (; !cli_diff_enough_of(diff, item) && (name = next_name(names, at, has)) != NULL;
+         at[0] += has[0], at[1] += has[1]) {
         hid_t attribute[2] = {H5I_INVALID_HID, H5I_INVALID_HID};
         int differ = 0;
         for (int i = 0; differ >= 0 && i < 2; i++)
@@ -199,7 +191,7 @@ static int roots(const cli_diff *diff, const meeting *m, cow_root kept[2], const
 /* Two objects of one kind, but for the links of groups. */
 static void compare_objects(cli_diff *diff, const meeting *m)
 {
-    json_object *item = item_of(m->path, "changed");
+    json_object *item = cli_diff_item(m->path, "changed");
     hid_t object[2] = {open_object(diff->before, m->path), H5I_INVALID_HID};
     const cow_root *root[2];
     cow_root kept[2];
@@ -252,7 +244,7 @@ static void tell_links(cli_diff *diff, const char *path, const hid_t group[2], c
         json_object_put(told[1]);
         return;
     }
-    item = item_of(path, link[0] == NULL ? "added" : link[1] == NULL ? "removed" : "replaced");
+    item = cli_diff_item(path, link[0] == NULL ? "added" : link[1] == NULL ? "removed" : "replaced");
     if (told[0] != NULL)
         json_object_object_add(item, "before", told[0]);
     if (told[1] != NULL)
@@ -293,7 +285,7 @@ static void compare_link(walk *w, const char *path, const hid_t group[2], const 
         tell_links(diff, m.path, group, link);
     for (int i = 0; i < 2; i++)
         if (hard[i] && (link[1 - i] == NULL || hard[1 - i]) && !follow(group[i], link[i], &m, i)) {
-            json_object *item = item_of(m.path, "changed");
+            json_object *item = cli_diff_item(m.path, "changed");
             cli_diff_trouble(diff, item, "it cannot be looked at");
             tell(diff, item);
             m.there[0] = m.there[1] = false;
@@ -334,7 +326,7 @@ static void compare_links(walk *w, const meeting *m)
                                                 cli_token(m->address[i]))) >= 0 &&
                    list(group[i], m->path, &names[i]) == 0;
     if (!good) {
-        json_object *item = item_of(m->path, "changed");
+        json_object *item = cli_diff_item(m->path, "changed");
         cli_diff_trouble(w->diff, item, "its links cannot be listed");
         tell(w->diff, item);
     }
@@ -375,7 +367,7 @@ static void compare(walk *w, const meeting *m)
         return;
     }
     if (m->type[0] != m->type[1]) {
-        json_object *item = item_of(m->path, "replaced");
+        json_object *item = cli_diff_item(m->path, "replaced");
         hid_t object[2] = {open_object(diff->before, m->path), open_object(diff->after, m->path)};
         if (object[0] < 0 || object[1] < 0)
             cli_diff_trouble(diff, item, "it cannot be opened");
@@ -444,7 +436,8 @@ int cli_diff_tree(cli_diff *diff, const char *path)
         diff->all = cli_object_sum(diff->after->through, path, elements_of);
     for (wait_for(&w, m); w.first < w.count; free(w.waiting[w.first++].path)) {
         const meeting next = w.waiting[w.first];
-        compare(&w, &next);
+        if (diff->enough != CLI_DIFF_ONE || diff->differences + diff->troubles == 0)
+            compare(&w, &next);
     }
     free(w.waiting);
     cli_diff_done(diff);

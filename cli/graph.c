@@ -140,6 +140,36 @@ size_t cli_graph_add(cli_graph *graph, const char *path)
     return cli_graph_add_as(graph, path, "/");
 }
 
+/* Of a group, whose links are in the order of their names' bytes: what the first LENGTH bytes of NAME lead to. */
+static size_t member(const cli_graph *g, const cli_object *group, const char *name, size_t length)
+{
+    size_t low = group->first, high = group->first + group->links;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const char *other = g->link[middle].name;
+        const size_t bytes = strlen(other);
+        int order = memcmp(other, name, bytes < length ? bytes : length);
+
+        order = order != 0 ? order : (bytes > length) - (bytes < length);
+        if (order == 0)
+            return g->link[middle].object;
+        *(order < 0 ? &low : &high) = order < 0 ? middle + 1 : middle;
+    }
+    return SIZE_MAX;
+}
+
+size_t cli_graph_find(const cli_graph *graph, size_t root, const char *path)
+{
+    for (const char *name = path + 1; root != SIZE_MAX && *name != '\0';) {
+        const size_t length = strcspn(name, "/");
+
+        root = member(graph, &graph->object[root], name, length);
+        name += length + (name[length] == '/');
+    }
+    return root;
+}
+
 static int each(const cli_graph *graph, size_t root, bool again, cli_graph_visitor *visit, void *context)
 {
     bool *met = cli_alloc(graph->objects, sizeof *met);

@@ -44,6 +44,8 @@ typedef struct cli_graph {
 size_t cli_graph_add(cli_graph *graph, const char *path);
 /* The same of an object at PATH that is called SHOWN, whatever it is. */
 size_t cli_graph_add_as(cli_graph *graph, const char *path, const char *shown);
+/* The object to which the hard links of PATH lead from ROOT; SIZE_MAX: none does, or ROOT is. */
+size_t cli_graph_find(const cli_graph *graph, size_t root, const char *path);
 /* Call VISIT for each object that is reached from ROOT, once, with a path from there; non-zero ends it. */
 typedef int cli_graph_visitor(void *context, const cli_object *object, const char *path);
 int cli_graph_each(const cli_graph *graph, size_t root, cli_graph_visitor *visit, void *context);

@@ -1,5 +1,6 @@
 /* h5cow log: the versions of a file, newest first. */
 #include "base/times.h"
+#include "changes.h"
 #include "common.h"
 #include "log.h"
 #include "tables.h"
@@ -103,39 +104,63 @@ typedef struct wanted {
     bool forgotten;
 } wanted;
 
-/* Versions share what did not change. */
-static int leave_out_unchanged(const cli_file *file, cli_listed *l, const char *path)
+/* The object of a version, and of the newest one before it. 1: they differ, 0; -1, said. SNAPSHOT, of each row: its address. */
+static int has_changed(cli_changes *changes, const cli_listed *l, const uint64_t snapshot[], size_t row,
+                       const char *path)
 {
-    uint64_t before = UINT64_MAX;
-    bool known = false;
+    const size_t before = cli_version_before(l->rows, row);
 
-    for (size_t i = 0; i < l->count; i++) {
-        const bool forgotten = l->rows[i].open == COW_LOG_FORGOTTEN;
-        H5O_type_t type;
-        uint64_t snapshot = forgotten ? before : cli_version_object(file, &l->rows[i], path, &type);
-        known = known || snapshot != UINT64_MAX;
-        l->left_out[i] = snapshot == before;
-        before = snapshot;
-    }
-    return known ? 0 : cli_fail("no version of '%s' has an object '%s'", file->name, path);
+    if (snapshot[row] == (before == SIZE_MAX ? UINT64_MAX : snapshot[before]))
+        return 0;
+    return before == SIZE_MAX ? 1 : cli_changes_between(changes, before, row, path);
 }
 
+/* Of each version the address of its object PATH; of forgotten ones nothing. free() it. NULL: no version has it, said. */
+static uint64_t *find_snapshots(const cli_file *file, const cli_listed *l, const char *path)
+{
+    uint64_t *snapshot = cli_alloc(l->count, sizeof *snapshot);
+    bool known = false;
+    H5O_type_t type;
+
+    for (size_t i = 0; i < l->count; i++) {
+        snapshot[i] =
+            l->rows[i].open == COW_LOG_FORGOTTEN ? UINT64_MAX : cli_version_object(file, &l->rows[i], path, &type);
+        known = known || snapshot[i] != UINT64_MAX;
+    }
+    if (known)
+        return snapshot;
+    free(snapshot);
+    cli_fail("no version of '%s' has an object '%s'", file->name, path);
+    return NULL;
+}
+
+/* The newest first: no more of them are compared than are wanted. */
 static int leave_out(const cli_file *file, cli_listed *l, const wanted *w)
 {
-    uint64_t kept = 0;
+    const cli_state of = {.file = *file};
+    cli_changes changes = cli_changes_of(&of, l->rows, l->count);
+    uint64_t kept = 0, *snapshot = NULL;
+    int differs = 1;
 
     l->left_out = cli_alloc(l->count, sizeof *l->left_out);
-    if (w->object != NULL && leave_out_unchanged(file, l, w->object) != 0)
+    if (w->object != NULL && (snapshot = find_snapshots(file, l, w->object)) == NULL)
         return CLI_FAILED;
     memset(l->left_out, true, l->first);
-    for (size_t i = l->count; i-- > l->first;) {
-        const bool forgotten = l->rows[i].open == COW_LOG_FORGOTTEN && !w->forgotten;
-        if (forgotten || l->rows[i].time < w->since || l->rows[i].time > w->until || kept == w->number)
-            l->left_out[i] = true;
+    for (size_t i = l->count; differs >= 0 && i-- > l->first;) {
+        const bool forgotten = l->rows[i].open == COW_LOG_FORGOTTEN;
+
+        l->left_out[i] = (forgotten && !w->forgotten) || l->rows[i].time < w->since || l->rows[i].time > w->until ||
+                         kept == w->number;
+        if (!l->left_out[i] && snapshot != NULL) {
+            differs = forgotten ? 0 : has_changed(&changes, l, snapshot, i, w->object);
+            l->left_out[i] = differs <= 0;
+        }
         kept += !l->left_out[i];
-        l->some = l->some || (l->left_out[i] && !forgotten);
+        l->some = l->some || (l->left_out[i] && (!forgotten || w->forgotten));
     }
-    return 0;
+    cli_changes_close(&changes);
+    free(snapshot);
+    return differs < 0 ? CLI_FAILED : 0;
 }
 
 static int parse_time(const char *option, const char *text, int64_t *first, int64_t *last)

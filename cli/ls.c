@@ -1,5 +1,6 @@
 /* h5cow ls: the objects of a state, and which version made each what it is. */
 #include "base/ids.h"
+#include "changes.h"
 #include "object.h"
 #include "state.h"
 #include "values.h"
@@ -25,6 +26,13 @@ typedef struct entry {
     char *link; /* what a soft, external or other link says; NULL: a hard one */
 } entry;
 
+/* What is told of one of them. */
+typedef struct told {
+    char *path, *what;
+    const char *kind, *same; /* `same`: the path that it was listed by before, or NULL */
+    const char *changed;     /* the name of a version, or NULL */
+} told;
+
 typedef struct listing {
     const cli_state *state;
     bool recursive;
@@ -36,8 +44,8 @@ typedef struct listing {
     size_t paths, path_room;
     entry *waiting; /* the next one is the last */
     size_t count, room;
-    json_object *list; /* NULL: as a table */
-    cli_table *table;
+    told *told;
+    size_t tolds, told_room;
 } listing;
 
 /* ---- versions ---- */
@@ -59,19 +67,26 @@ static void learn_versions(listing *l)
     free(rows);
 }
 
-/* The name of the version that made the object at PATH what it is; NULL: not known. */
-static const char *changed_in(const listing *l, const char *path)
+/* Of each object that is listed, the version that made it what it is. 0, or CLI_FAILED, said. */
+static int find_changes(listing *l)
 {
-    H5O_type_t type;
-    uint64_t address = l->row < l->row_count ? cli_version_object(&l->state->file, &l->rows[l->row], path, &type)
-                                             : UINT64_MAX,
-             row;
+    cli_subject *subject = cli_alloc(l->tolds, sizeof *subject);
+    cli_changes changes = cli_changes_of(l->state, l->rows, l->row_count);
+    size_t count = 0;
+    int status;
 
-    if (!cow_map_get(&l->version, address, &row) || row >= l->row_count)
-        return NULL;
-    while (row < l->row && l->rows[row].open == COW_LOG_FORGOTTEN)
-        row++; /* the next one has what it changed */
-    return l->rows[row].name;
+    for (size_t i = 0; l->row < l->row_count && i < l->tolds; i++)
+        if (strcmp(l->told[i].kind, "link") != 0)
+            subject[count++].path = l->told[i].path;
+    status = cli_changes_last(&changes, &l->version, l->row, subject, count);
+    for (size_t i = 0, k = 0; status == 0 && k < count; i++)
+        if (strcmp(l->told[i].kind, "link") != 0) {
+            const size_t row = subject[k++].row;
+            l->told[i].changed = row == SIZE_MAX ? NULL : l->rows[row].name;
+        }
+    cli_changes_close(&changes);
+    free(subject);
+    return status == 0 ? 0 : CLI_FAILED;
 }
 
 /* ---- what is told ---- */
@@ -84,31 +99,54 @@ static void put_cell(cli_table *table, const char *text, const char *behind)
     free(escaped);
 }
 
-/* WHAT it is; SAME: the path that it was listed by before, or NULL; CHANGED: the version, or NULL. */
-static void tell(listing *l, const char *path, const char *kind, const char *what, const char *same,
-                 const char *changed)
+static json_object *json_of(const listing *l, const told *t)
 {
-    json_object *item;
-    char *text;
+    json_object *item = json_object_new_object();
 
-    if (l->list != NULL) {
-        item = json_object_new_object();
-        json_object_object_add(item, "path", cli_json_text(path));
-        json_object_object_add(item, "kind", cli_json_text(kind));
-        json_object_object_add(item, "what", cli_json_text(what));
-        if (same != NULL)
-            json_object_object_add(item, "same_as", cli_json_text(same));
-        if (l->rows != NULL && strcmp(kind, "link") != 0)
-            json_object_object_add(item, "changed_in", changed == NULL ? NULL : cli_json_text(changed));
-        json_object_array_add(l->list, item);
-        return;
-    }
-    put_cell(l->table, path, strcmp(kind, "group") == 0 && path[1] != '\0' ? "/" : "");
+    json_object_object_add(item, "path", cli_json_text(t->path));
+    json_object_object_add(item, "kind", cli_json_text(t->kind));
+    json_object_object_add(item, "what", cli_json_text(t->what));
+    if (t->same != NULL)
+        json_object_object_add(item, "same_as", cli_json_text(t->same));
+    if (l->rows != NULL && strcmp(t->kind, "link") != 0)
+        json_object_object_add(item, "changed_in", t->changed == NULL ? NULL : cli_json_text(t->changed));
+    return item;
+}
+
+static void put_row(const listing *l, cli_table *table, const told *t)
+{
+    char *text = t->same == NULL ? cli_strdup(t->what) : cli_format("%s, the same as %s", t->what, t->same);
+
+    put_cell(table, t->path, strcmp(t->kind, "group") == 0 && t->path[1] != '\0' ? "/" : "");
     if (l->rows != NULL)
-        put_cell(l->table, changed == NULL ? "" : changed, "");
-    text = same == NULL ? cli_strdup(what) : cli_format("%s, the same as %s", what, same);
-    put_cell(l->table, text, "");
+        put_cell(table, t->changed == NULL ? "" : t->changed, "");
+    put_cell(table, text, "");
     free(text);
+}
+
+static int print(const listing *l, bool json)
+{
+    const char *const titles[] = {"path", "changed in", "what"}, *const plain[] = {"path", "what"};
+    json_object *list = json ? json_object_new_array() : NULL;
+    cli_table *table = json ? NULL : l->rows == NULL ? cli_table_open(2, plain) : cli_table_open(3, titles);
+
+    for (size_t i = 0; i < l->tolds; i++)
+        if (json)
+            json_object_array_add(list, json_of(l, &l->told[i]));
+        else
+            put_row(l, table, &l->told[i]);
+    if (json)
+        return cli_json(list);
+    cli_table_print(table);
+    cli_table_close(table);
+    return cli_flush();
+}
+
+/* WHAT it is; SAME: the path that it was listed by before, or NULL. */
+static void tell(listing *l, const char *path, const char *kind, const char *what, const char *same)
+{
+    CLI_RESERVE(l->told, l->told_room, l->tolds, 1);
+    l->told[l->tolds++] = (told){cli_strdup(path), cli_strdup(what), kind, same, NULL};
 }
 
 /* ---- the walk ---- */
@@ -175,7 +213,7 @@ static void tell_object(listing *l, const char *path, hid_t object, H5O_type_t t
 {
     char *what = cli_object_name(object);
 
-    tell(l, path, cli_object_kind(type), what, same, changed_in(l, path));
+    tell(l, path, cli_object_kind(type), what, same);
     free(what);
 }
 
@@ -187,11 +225,11 @@ static int list_entry(listing *l, const entry *e)
     int status = 0;
 
     if (e->link != NULL) {
-        tell(l, e->path, "link", e->link, NULL, NULL);
+        tell(l, e->path, "link", e->link, NULL);
         return 0;
     }
     if ((object = open_entry(l, e->path, &info)) < 0) {
-        tell(l, e->path, "unreadable", "cannot be opened", NULL, changed_in(l, e->path));
+        tell(l, e->path, "unreadable", "cannot be opened", NULL);
         return CLI_FAILED;
     }
     same = met_before(l, cli_address(&info.token), e->path);
@@ -222,39 +260,29 @@ static int list_all(listing *l, hid_t object, const H5O_info2_t *info, const cha
     return status;
 }
 
-/* What was listed. */
-static int print(listing *l)
-{
-    if (l->list != NULL)
-        return cli_json(json_object_get(l->list));
-    cli_table_print(l->table);
-    return cli_flush();
-}
-
 /* ---- the verb ---- */
 
 static int list_state(const cli_state *state, const char *path, bool recursive, bool json)
 {
     listing l = {.state = state, .recursive = recursive};
-    const char *const titles[] = {"path", "changed in", "what"}, *const plain[] = {"path", "what"};
     H5O_info2_t info;
     hid_t object = open_entry(&l, path, &info);
-    int status, printed;
+    int status, failed;
 
     if (object < 0)
         return CLI_FAILED;
     learn_versions(&l);
-    if (json)
-        l.list = json_object_new_array();
-    else
-        l.table = l.rows == NULL ? cli_table_open(2, plain) : cli_table_open(3, titles);
     status = list_all(&l, object, &info, path);
-    if ((printed = print(&l)) != 0)
-        status = printed;
     H5Oclose(object);
-    json_object_put(l.list);
-    if (l.table != NULL)
-        cli_table_close(l.table);
+    if (l.rows != NULL && (failed = find_changes(&l)) != 0)
+        status = failed;
+    if ((failed = print(&l, json)) != 0)
+        status = failed;
+    for (size_t i = 0; i < l.tolds; i++) {
+        free(l.told[i].path);
+        free(l.told[i].what);
+    }
+    free(l.told);
     for (size_t i = 0; i < l.paths; i++)
         free(l.path[i]);
     free(l.path);

@@ -62,23 +62,12 @@ static bool *line_of_newest(const cli_report *r)
     return line;
 }
 
-/* Does a path of hard links lead to an object of the newest state? */
 static bool is_there(const cli_report *r, const char *path)
 {
-    const cli_graph *g = &r->states.graph;
-    size_t row = newest_row(r), at = r->newest.name == NULL || row == SIZE_MAX ? r->states.head : r->states.root[row];
+    const size_t row = newest_row(r);
+    const bool head = r->newest.name == NULL || row == SIZE_MAX;
 
-    for (const char *name = path + 1; at != SIZE_MAX && *name != '\0';) {
-        const cli_object *group = &g->object[at];
-        size_t length = strcspn(name, "/");
-
-        at = SIZE_MAX;
-        for (size_t i = group->first; at == SIZE_MAX && i < group->first + group->links; i++)
-            if (strncmp(g->link[i].name, name, length) == 0 && g->link[i].name[length] == '\0')
-                at = g->link[i].object;
-        name += length + (name[length] == '/');
-    }
-    return at != SIZE_MAX;
+    return cli_graph_find(&r->states.graph, head ? r->states.head : r->states.root[row], path) != SIZE_MAX;
 }
 
 /* The last change of ITEM on the way to the newest state: its place in the list of changes; 0: there is none. */

@@ -14,13 +14,11 @@ for step in range(count):
             here = group + path
             match rnd.randrange(6):
                 case 0 | 1 if here not in f:
-                    print(step, '/' + group[:-1])
                     f.create_dataset(here, data=[rnd.randrange(4) for _ in range(4000)], chunks=(1000,), dtype='i8')
                 case 2 | 3 | 4 if here in f:
                     at = rnd.randrange(4) * 1000
                     f[here][at:at + 1000] = rnd.randrange(5)
                 case 5 if here in f and rnd.random() < .5:
-                    print(step, '/' + group[:-1])
                     del f[here]
         f.attrs['step'] = step
 """
