@@ -10,10 +10,11 @@ one folder, are in the page cache when they are used, and are on disk before the
 
 engine.py runs processes and rounds, parts.py has what grows (chunks, versions, objects) and the command's verbs. All that was
 measured is in FILE (build/bench.json; of a part or a quick run build/bench-part.json) after every round; --from makes the page of it without measuring, --add keeps what it has of other
-parts. What is printed, and written to docs/performance.md, is made by report.py and figures.py; its plots by plots.py.
+parts; --beside is beside.py. What is printed, and written to docs/performance.md, is made by report.py and figures.py; its plots by plots.py.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -22,6 +23,7 @@ import sys
 import tempfile
 import time
 
+import beside
 import parts
 import report
 from engine import ALL_WAYS, COPIES, H5COW, NATIVE, Engine, Failed, Sizes
@@ -31,6 +33,8 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 
 class Bench(Engine):
     """The parts that compare everyday work; each method is one, and one round of it."""
+
+    state = ""  # of the code, where there are two
 
     def field(self, group, smooth):
         mib = self.sizes.mib
@@ -135,7 +139,7 @@ class Bench(Engine):
 
     def run(self, names):
         for number, name in enumerate(names, 1):
-            self.place = f"part {number} of {len(names)}, {name}"
+            self.place = f"{self.state}part {number} of {len(names)}, {name}"
             self.round = 1
             if name in parts.PARTS:
                 parts.PARTS[name](self)
@@ -167,6 +171,7 @@ def main():
     parser.add_argument("--results", metavar="FILE", help="where all that is measured goes (default: build/bench.json; of a part, build/bench-part.json)")
     parser.add_argument("--add", action="store_true", help="keep what that file has of other parts")
     parser.add_argument("--from", dest="source", metavar="FILE", help="measure nothing: the tables, and the page, of this file")
+    parser.add_argument("--beside", metavar="COMMIT", help="measure another state of the code in the same run, in turn: one table, before and after")
     parser.add_argument("--write-docs", action="store_true", help="write docs/performance.md and docs/plots from this run")
     options = parser.parse_args()
     repeat = options.repeat if options.repeat is not None else 1 if options.quick else 3
@@ -176,6 +181,10 @@ def main():
         parser.error("--most must be at least 100")
     if options.write_docs and not options.source and (options.quick or (options.only and not options.add)):
         parser.error("--write-docs needs the whole run: leave --quick away, and give --add with --only")
+    if options.beside:
+        if options.source or options.add or options.write_docs:
+            parser.error("--beside goes with --quick, --repeat, --only, --most and --folder")
+        return measure_both(options, repeat)
     results = report.Results.load(options.source) if options.source else measure(options, repeat)
     page = report.Page(results)
     print(page.tables())
@@ -196,27 +205,61 @@ def main():
     return 0
 
 
-def measure(options, repeat):
-    sizes = Sizes(options.quick, options.most)
+@contextlib.contextmanager
+def folder_for(options, sizes, states=1):
+    """Where the files go."""
     place = options.folder or os.environ.get("H5COW_BUILD")
     if place is not None and not os.path.isdir(place):
         sys.exit(f"bench: there is no folder {place}")
-    need = 6 * max(sizes.mib << 20, 1 << 28)
+    need = states * 6 * max(sizes.mib << 20, 1 << 28)
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=place) as folder:
+        if shutil.disk_usage(folder).free < need:
+            sys.exit(f"bench: {need >> 20} MiB must be free for the files: name another place with --folder")
+        yield pathlib.Path(folder)
+
+
+def parts_of(options):
+    return [name for name in NAMES if not options.only or name in options.only]
+
+
+def measure_both(options, repeat):
+    other = os.environ.get("H5COW_BUILD_BESIDE")
+    if not other:
+        sys.exit("bench: H5COW_BUILD_BESIDE is not set: run ./dev bench --beside COMMIT")
+    sizes = Sizes(options.quick, options.most)
+    with folder_for(options, sizes, 2) as folder:
+        benches = []
+        for name, build, plugins in (("before", other, beside.search_path(other)), ("after", None, None)):
+            (folder / name).mkdir()
+            kept = pathlib.Path(os.environ["H5COW_BUILD"]).parent / f"bench-{name}.json"
+            bench = Bench(sizes, folder / name, repeat, lambda results, kept=kept: results.save(kept), build, plugins)
+            bench.state = f"{name}, "
+            bench.results.about(repeat, folder)
+            benches.append(bench)
+        beside.run_both(*benches, parts_of(options))
+    before, after = (bench.results for bench in benches)
+    print(f"before: {options.beside}\n")
+    print(beside.table(before, after))
+    for failure, why in [*before.failures.items(), *after.failures.items()]:
+        print(f"bench: {failure[0]} {failure[1]:,}, {failure[2]}: {why}", file=sys.stderr)
+    return int(any(way in (NATIVE, H5COW, ALL_WAYS) for _, _, way, _ in after.failures))
+
+
+def measure(options, repeat):
+    sizes = Sizes(options.quick, options.most)
     whole = options.add or not (options.quick or options.only)
     place_of_results = pathlib.Path(os.environ.get("H5COW_BUILD", TOP / "build/release")).parent
     kept = pathlib.Path(options.results or place_of_results / ("bench.json" if whole else "bench-part.json"))
     former = report.Results.load(kept) if options.add and kept.exists() else None
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=place) as folder:
-        if shutil.disk_usage(folder).free < need:
-            sys.exit(f"bench: {need >> 20} MiB must be free for the files: name another place with --folder")
+    with folder_for(options, sizes) as folder:
 
         def save(results):
             results.took = time.monotonic() - bench.began
             results.merged(former).save(kept)
 
-        bench = Bench(sizes, pathlib.Path(folder), repeat, save)
+        bench = Bench(sizes, folder, repeat, save)
         bench.results.about(repeat, folder)
-        bench.run([name for name in NAMES if not options.only or name in options.only])
+        bench.run(parts_of(options))
         save(bench.results)
     return bench.results.merged(former)
 

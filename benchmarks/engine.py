@@ -52,9 +52,13 @@ class Sizes:
         self.restore = 32 if quick else 1024
         self.forget = 40 if quick else 1000
         self.keep = 60 if quick else 10_000
+        self.small = 50 if quick else 500
+        self.steps = 30 if quick else 300
+        self.anew = (20,) if quick else (50, 200)
+        self.filters = 2000 if quick else 65_536
         self.patience = 60 if quick else 1200  # seconds of one process
         for name, value in vars(self).items() if most else []:
-            if name in ("series", "versioned", "copies", "strings", "diff", "forget", "keep"):
+            if name in ("series", "versioned", "copies", "strings", "diff", "forget", "keep", "small", "steps"):
                 setattr(self, name, min(value, most))
             elif isinstance(value, tuple):
                 setattr(self, name, tuple(sorted({min(n, most) for n in value})))
@@ -63,14 +67,18 @@ class Sizes:
 class Engine:
     """One run: where the files are, and all that was measured."""
 
-    def __init__(self, sizes, folder, repeat, save):
+    piece = staticmethod(contextlib.nullcontext)  # around each process that is run: see beside.py
+
+    def __init__(self, sizes, folder, repeat, save, other=None, plugins=None):
+        """OTHER: a build whose command is measured, with the plugin that is found in PLUGINS; None: this one's."""
         build = os.environ.get("H5COW_BUILD")
         if not build:
             sys.exit("bench: H5COW_BUILD is not set: run ./dev bench")
         self.workload = pathlib.Path(build) / "benchmarks" / "workload"
         if not self.workload.exists():
             sys.exit(f"bench: {self.workload} is not there: run ./dev bench")
-        self.command = str(pathlib.Path(build) / "cli" / "h5cow")
+        self.command = str(pathlib.Path(other or build) / "cli" / "h5cow")
+        self.plugins = plugins
         self.bare = os.environ.get("H5COW_BUILD_WITHOUT_JOURNAL")
         self.sizes = sizes
         self.folder = folder
@@ -89,6 +97,8 @@ class Engine:
         env = {key: value for key, value in os.environ.items() if key != "HDF5_VOL_CONNECTOR"}
         if way in (H5COW, report.BARE):
             env["HDF5_VOL_CONNECTOR"] = f"h5cow threads=2;sync={sync}"
+        if self.plugins is not None:
+            env["HDF5_PLUGIN_PATH"] = self.plugins
         if way == report.BARE:
             env["HDF5_PLUGIN_PATH"] = str(pathlib.Path(self.bare) / "connector")
         return env
@@ -99,8 +109,12 @@ class Engine:
         """-> what it printed. Raises Failed; also at once where this piece of work has failed before."""
         if self.current in self.results.failures:
             raise Failed(self.results.failures[self.current])
-        words = " ".join(pathlib.Path(word).name if "/" in word else word for word in map(str, command))
-        child = subprocess.Popen(list(map(str, command)), env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        with self.piece():
+            return self.run_piece(list(map(str, command)), env)
+
+    def run_piece(self, command, env):
+        words = " ".join(pathlib.Path(word).name if "/" in word else word for word in command)
+        child = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             said, trouble = child.communicate(timeout=self.sizes.patience)
         except subprocess.TimeoutExpired:

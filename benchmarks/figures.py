@@ -67,6 +67,13 @@ GOALS = (
     Goal("reads", 4096, "strided", "times", 1.2),
     Goal("reads", 4096, "fancy rows", "times", 1.0),
     Goal("reads", 4096, "mask", "times", 1.0),
+    Goal("small", 500, "create", "times", 2.0),
+    Goal("small", 500, "change again", "times", 2.0),
+    Goal("small", 500, "a file, bytes", "most", 12 * 1024),
+    Goal("steps", 300, "a step", "most", 15e-3),
+    Goal("steps", 300, "a step, bytes", "most", 12 * 1024),
+    Goal("anew", 200, "first dereference", "most", 1e-3),
+    Goal("filters", 65_536, "H5Zfilter_avail, not selected", "most", 2.0),
     Goal("diff", 40_000, "diff", "most", 50e-3),
     Goal("diff", 40_000, "read by it, bytes", "most", 2**20),
     Goal("restore", 1024, "restore", "most", 50e-3),
@@ -115,6 +122,12 @@ By h5py. `strings`: strings of variable length in chunks of 10,000 are written, 
 a hundred times in one. `writes`: doubles written one by one in one session; one of three fields read, of a million compound
 elements in chunks of 10,000. `reads`: of a square of doubles in chunks of 64 x 512 (256 KiB): every 64th column, each by a call of its own; every 7th
 row and 5th column; an eighth of the rows, at random; a mask with 5 % of the elements. Times include what h5py does."""),
+    (("small", "steps", "anew", "filters", "start"), "Small files and short sessions", (NATIVE, H5COW), """\
+By h5py, as most programs use it. `small`: files with one dataset of ten integers, made, read, changed and changed again, each time
+opened and closed. `steps`: as emcee keeps a sampler of 32 walkers in 5 dimensions, a session a step: a row of two datasets, all of a third, and
+three attributes, one of 2.5 kB. `anew`: a file of ten datasets and references to them is written with mode `w` as many times as said; then it is
+opened, and the first reference is followed. `filters`: H5Zfilter_avail of as many numbers, also by
+a program that finds the plugin and does not select it. `start`: the command, from its start to its end."""),
     (("diff",), "Comparing versions", (H5COW,), """\
 `h5cow diff FILE@1 FILE@2 --json` of a dataset in chunks of 256 KiB (40,000 are 10 GiB; a hundred of them differ, the others are
 those again; gzip), of which ten chunks have changed. Time and bytes are those of the process, from its start."""),
@@ -133,7 +146,8 @@ file of 200 small datasets, in the same way, against a file to which only the ke
 
 ITEMS = {"series": "versions of three series", "value": "versions of one value", "append": "appends", "chunks": "chunks", "age": "versions", "objects": "datasets",
          "copy": "datasets copied", "attributes": "attributes", "groups": "groups", "links": "links", "strings": "strings",
-         "writes": "calls", "reads": "wide", "diff": "chunks", "restore": "MiB", "forget": "versions", "keep": "sessions"}
+         "writes": "calls", "reads": "wide", "diff": "chunks", "restore": "MiB", "forget": "versions", "keep": "sessions", "small": "files", "steps": "steps",
+         "anew": "times written", "filters": "numbers", "start": "command"}
 
 
 def is_size(what):

@@ -142,11 +142,31 @@ def access(bench):
         compared(bench, work, work, n, (NATIVE, H5COW), bench.repeat, warm=True)
 
 
+def small(bench):
+    for work, sizes in (("small", (bench.sizes.small,)), ("steps", (bench.sizes.steps,)), ("anew", bench.sizes.anew), ("filters", (bench.sizes.filters,))):
+        for n in sizes:
+            compared(bench, work, work, n, (NATIVE, H5COW), bench.repeat, warm=True)
+    n = bench.sizes.filters
+    for _ in bench.rounds(bench.repeat, what="filters, h5cow not selected, "):
+        with bench.attempt("filters", n, H5COW, "not selected"):
+            told = program(bench, NATIVE, "filters", n, "filters.h5")
+            bench.figures("filters", n, H5COW, {"H5Zfilter_avail, not selected": told["H5Zfilter_avail"]})
+        bench.clear()
+    for _ in bench.rounds(bench.repeat, warm=True, what="start of the command, "):
+        with bench.attempt("start", 1, H5COW):
+            bench.figures("start", 1, H5COW, {"h5cow --version": run(bench, ["--version"])[0]})
+
+
 # ---- the command's verbs ----
 
 
 def run(bench, words, right=(0,)):
     """The command h5cow. -> seconds, what it said, bytes that it read."""
+    with bench.piece():
+        return run_command(bench, words, right)
+
+
+def run_command(bench, words, right):
     env = bench.environment(NATIVE)
     started = time.perf_counter()
     child = subprocess.Popen([bench.command, *map(str, words)], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -256,5 +276,5 @@ def forget(bench):
         bench.clear()
 
 
-PARTS = {part.__name__: part for part in (series, value, append, chunks, age, objects, copy, attributes, groups, access, diff, restore,
+PARTS = {part.__name__: part for part in (series, value, append, chunks, age, objects, copy, attributes, groups, access, small, diff, restore,
                                           forget)}

@@ -451,6 +451,88 @@ def small_datasets(path, versions, step):
                     f[f"d{k}"][:] = dice.integers(0, 1 << 30, 500)
 
 
+# ---- small files and short sessions ----
+
+
+def small(path, n, way):
+    """N files with one dataset of ten integers: the mean of each."""
+    names = [path, *(f"{path}.{k}" for k in range(1, n))]
+
+    def create(name, k):
+        with h5py.File(name, "w") as f:
+            f["x"] = range(10)
+
+    def read(name, k):
+        with h5py.File(name, "r") as f:
+            if f["x"][3] != 3:
+                raise SystemExit("a value is not what was written")
+
+    def change(name, k):
+        with h5py.File(name, "r+") as f:
+            f["x"][0] = k + 5
+
+    told = {}
+    for what, work in (("create", create), ("read", read), ("change", change), ("change again", change)):
+        start = now()
+        for k, name in enumerate(names):
+            work(name, k)
+        told[what] = (now() - start) / n
+    told["a file, bytes"] = sum(os.path.getsize(name) for name in names) // n
+    return told
+
+
+def steps(path, n, way):
+    """As emcee's HDFBackend keeps a sampler of 32 walkers in 5 dimensions: each step opens the file, and closes it."""
+    with h5py.File(path, "w") as f:
+        g = f.create_group("mcmc")
+        g.attrs["iteration"] = 0
+        g.create_dataset("accepted", data=np.zeros(32))
+        g.create_dataset("chain", (n, 32, 5), maxshape=(None, 32, 5), dtype="f8")
+        g.create_dataset("log_prob", (n, 32), maxshape=(None, 32), dtype="f8")
+    size, start = os.path.getsize(path), now()
+    for k in range(n):
+        with h5py.File(path, "a") as f:
+            g = f["mcmc"]
+            g["chain"][k], g["log_prob"][k] = random(160 * k, 160).reshape(32, 5), random(32 * k, 32)
+            g["accepted"][:] += 1
+            g.attrs["random_state_0"], g.attrs["random_state_1"] = "MT19937", scramble(np.arange(312 * k, 312 * (k + 1))).view("u4")
+            g.attrs["iteration"] = k + 1
+    told = {"a step": (now() - start) / n, "a step, bytes": (os.path.getsize(path) - size) // n}
+    with h5py.File(path, "r") as f:
+        if f["mcmc/accepted"][0] != n or f["mcmc/log_prob"][n - 1, 0] != random(32 * (n - 1), 1)[0]:
+            raise SystemExit("the values are not what was written")
+    return told
+
+
+def anew(path, n, way):
+    """N versions of ten datasets, all of them written anew each time; then a reference is followed, the first of an opening."""
+    for version in range(n):
+        with h5py.File(path, "w") as f:
+            for k in range(10):
+                f[f"d{k}"] = np.arange(k, k + 100) + version
+            f.create_dataset("refs", data=[f[f"d{k}"].ref for k in range(10)], dtype=h5py.ref_dtype)
+    times = []
+    for _ in range(9):
+        with h5py.File(path, "r") as f:
+            reference = f["refs"][3]
+            start = now()
+            found = f[reference]
+            times.append(now() - start)
+            if found[0] != 3 + n - 1:
+                raise SystemExit("a reference leads to something else")
+    return {"first dereference": statistics.median(times)}
+
+
+def filters(path, n, way):
+    """H5Zfilter_avail of N numbers, as versioned-hdf5 asks."""
+    h5py.File(path, "w").close()
+    with h5py.File(path, "r"):
+        start = now()
+        for number in range(n):
+            h5py.h5z.filter_avail(number)
+    return {"H5Zfilter_avail": now() - start}
+
+
 def main():
     if sys.argv[1] == "rewritten":
         path, first, last, rows, which, packed = sys.argv[2:]
@@ -483,7 +565,7 @@ def way_of_versioned():
 
 
 WORKS = {work.__name__: work for work in (series, value, append, objects, copy, attributes, groups, links, strings, writes,
-                                          reads, chunked, twice)}
+                                          reads, chunked, twice, small, steps, anew, filters)}
 
 if __name__ == "__main__":
     main()

@@ -11,6 +11,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
+import beside  # noqa: E402
 import engine  # noqa: E402
 import figures  # noqa: E402
 import report  # noqa: E402
@@ -156,3 +157,38 @@ def test_plots_are_the_same_for_the_same_numbers(results):
 def test_plots_of_the_page_are_there():
     page = (ROOT / "docs" / "performance.md").read_text()
     assert [name for name in re.findall(r"\]\((plots/[\w.]+)\)", page) if not (ROOT / "docs" / name).exists()] == []
+
+
+def test_two_states_take_turns_and_each_goes_first_as_often():
+    turns, order = beside.Turns(), []
+
+    class Fake:
+        def __init__(self, name, fails=False):
+            self.name, self.fails = name, fails
+
+        def run(self, names):
+            for name in names:
+                with self.piece():
+                    order.append(f"{self.name}{name}")
+                    if self.fails and name == 2:
+                        raise ValueError(name)
+
+    beside.run_both(Fake("b"), Fake("a"), range(5))
+    assert order == ["b0", "a0", "a1", "b1", "b2", "a2", "a3", "b3", "b4", "a4"] and turns.turn == 0
+    order.clear()
+    with pytest.raises(ValueError):
+        beside.run_both(Fake("b", fails=True), Fake("a"), range(4))
+    assert order == ["b0", "a0", "a1", "b1", "b2", "a2", "a3"], "the other one goes on to its end"
+
+
+def test_what_both_states_took_is_one_table(results):
+    after = report.Results(results.sizes)
+    for name in report.Results.KEPT:
+        setattr(after, name, {key: {n: v / 4 for n, v in value.items()} if name == "figures" and "points" not in key and key[3] == H5COW else value
+                              for key, value in getattr(results, name).items()})
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in beside.table(results, after).splitlines()]
+    assert lines[0] == ["", "native", "before", "after", "after / before", "each round"]
+    assert ["objects 10,000: change one", "", "2.0 ms", "500 µs", "0.25", "0.25 to 0.25"] in [[l[0], "", *l[2:]] for l in lines]
+    assert ["plain: write", "1.50 s", "3.00 s", "3.00 s", "1.00", "1.00 to 1.00"] in lines
+    measured = {key[0] for name in ("seconds", "bytes") for key in getattr(results, name)} | {key[0] for key in results.figures}
+    assert all(any(line[0].startswith(what) for line in lines) for what in measured), "nothing that was measured is left out"
