@@ -27,14 +27,16 @@ enum { CLI_OK = 0, CLI_DAMAGED = 1, CLI_FAILED = 2, CLI_LOST = 74 /* of `run`: E
 typedef int cli_verb(int argc, char **argv);
 cli_verb cli_run, cli_log, cli_import, cli_export, cli_verify, cli_stat, cli_doctor, cli_recover, cli_copy_verb,
     cli_diff_verb, cli_show, cli_blame, cli_hash, cli_ls, cli_bisect, cli_report_verb, cli_cp, cli_restore, cli_undo,
-    cli_redo, cli_tag_verb, cli_rename, cli_describe, cli_forget, cli_squash, cli_gc, cli_apply, cli_env;
+    cli_redo, cli_tag_verb, cli_rename, cli_describe, cli_forget, cli_squash, cli_gc, cli_apply, cli_protect,
+    cli_unprotect, cli_env;
 /* What `h5cow VERB --help` prints, and manual.c makes man pages and completions from: "Usage: ...", paragraphs, options
  * ("  -o, --option=X   text", further lines deeper), "Example: ...". */
 extern const char cli_run_help[], cli_log_help[], cli_import_help[], cli_export_help[], cli_verify_help[],
     cli_stat_help[], cli_doctor_help[], cli_recover_help[], cli_copy_help[], cli_diff_help[], cli_show_help[],
     cli_blame_help[], cli_hash_help[], cli_ls_help[], cli_bisect_help[], cli_report_help[], cli_cp_help[],
     cli_restore_help[], cli_undo_help[], cli_redo_help[], cli_tag_help[], cli_rename_help[], cli_describe_help[],
-    cli_forget_help[], cli_squash_help[], cli_gc_help[], cli_apply_help[], cli_env_help[];
+    cli_forget_help[], cli_squash_help[], cli_gc_help[], cli_apply_help[], cli_protect_help[], cli_unprotect_help[],
+    cli_env_help[];
 
 /* Print "h5cow: ..." on standard error. cli_fail answers CLI_FAILED. */
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "history/history.h"
 #include "journal/locks.h"
+#include "journal/protect.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +41,7 @@ static int claim(cli_output *output, const char *name, unsigned wait, struct sta
     struct stat there;
     char text[1024];
 
-    output->old = disk.fd = open(name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    output->old = disk.fd = cow_protection_open(name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (disk.fd < 0 || fstat(disk.fd, about) < 0)
         return cli_fail("'%s' cannot be compacted: %s", name, strerror(errno));
     if (!S_ISREG(about->st_mode))

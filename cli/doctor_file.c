@@ -6,6 +6,7 @@
 #include "history/history.h"
 #include "journal/inspect.h"
 #include "journal/locks.h"
+#include "journal/protect.h"
 #include "tables.h"
 #include "waiting.h"
 
@@ -98,13 +99,36 @@ static void look_at_place(patient *p)
                      p->name, system, why);
 }
 
+/* A protected file: true where that is all that keeps this user from writing it. */
+static bool look_at_protection(patient *p)
+{
+    struct stat about;
+    bool protected = cow_protection_of(p->name) != 0, own;
+
+    add(p, "protected", json_object_new_boolean(protected));
+    if (!protected || stat(p->name, &about) < 0)
+        return false;
+    own = about.st_uid == geteuid();
+    doctor_say(p->d, "protection", "%s",
+               geteuid() == 0
+                   ? "protected: its owner writes it with h5cow alone; but permissions keep root from nothing"
+               : own ? "protected: programs of this user write it with h5cow alone; 'h5cow unprotect' takes that back"
+                     : "protected: its owner writes it with h5cow alone");
+    if ((about.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) != 0)
+        doctor_say(p->d, "",
+                   "somebody may write it at present: 'h5cow run --writable' runs, or a program was killed as it "
+                   "opened the file; the next one with h5cow takes that away");
+    return own;
+}
+
 static void look_at_permission(patient *p)
 {
+    const bool protected = look_at_protection(p);
     struct statvfs about;
     bool read_only = statvfs(p->name, &about) == 0 && (about.f_flag & ST_RDONLY) != 0;
     const char *why = read_only ? "the file system is mounted read-only" : NULL;
 
-    if (why == NULL && access(p->name, W_OK) != 0)
+    if (why == NULL && !protected && access(p->name, W_OK) != 0)
         why = strerror(errno);
     doctor_say(p->d, "writing", "%s", why == NULL ? "this user may write the file" : why);
     add(p, "may_write", json_object_new_boolean(why == NULL));

@@ -37,6 +37,8 @@ static const cli_page pages[] = {
     {"gc", cli_gc_help, "make free what no version needs any more", cli_gc, false},
     {"copy", cli_copy_help, "copy a file with its history, also while it is written", cli_copy_verb, false},
     {"verify", cli_verify_help, "check every stored chunk and everything that names it", cli_verify, false},
+    {"protect", cli_protect_help, "keep programs without h5cow from writing, and emptying, a file", cli_protect, false},
+    {"unprotect", cli_unprotect_help, "let programs without h5cow write a file again", cli_unprotect, false},
     {"apply", cli_apply_help, "let programs without h5cow see the newest state", cli_apply, false},
     {"recover", cli_recover_help, "finish what a crash left half done; save what can be read of a damaged file",
      cli_recover, false},

@@ -6,6 +6,7 @@
 #include "history/history.h"
 #include "journal/journal.h"
 #include "journal/locks.h"
+#include "journal/protect.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -84,7 +85,7 @@ int cli_output_claim(cli_output *output, const char *out, bool discard)
         return cli_fail("'%s' is %s, and only a regular file is replaced: choose another name", out,
                         kind_of(there.st_mode));
     /* by now it may be something else */
-    disk.fd = open(out, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    disk.fd = cow_protection_open(out, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (disk.fd < 0 && (errno == EACCES || errno == EPERM || errno == EROFS)) {
         writable = false;
         disk.fd = open(out, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -165,7 +166,8 @@ static int narrow(const cli_output *output)
     struct stat old, new, there;
 
     if (fstat(output->old, &old) < 0 || fstat(output->new.file, &new) < 0 ||
-        fchmod(output->new.file, new.st_mode &old.st_mode & 07777) < 0)
+        fchmod(output->new.file,
+               new.st_mode &cow_protection_mode(old.st_mode, cow_protection_of(output->new.target)) & 07777) < 0)
         return cli_fail("cannot set the permissions of '%s': %s", output->new.target, strerror(errno));
     if (lstat(output->new.target, &there) < 0 || there.st_dev != old.st_dev || there.st_ino != old.st_ino)
         return cli_fail("'%s' is not the file any more that was to be replaced: nothing was changed",
@@ -173,14 +175,36 @@ static int narrow(const cli_output *output)
     return 0;
 }
 
+/* SOURCE is protected (WITHHELD, protect.h), so it has no permission to write, and the new file was given none. One without history has
+ * what SOURCE would have without protection. KEPT: as cow_newfile_like answered; else only its owner may ever write it. */
+static int settle_protection(const cli_output *output, unsigned withheld, bool history, bool kept)
+{
+    struct stat about;
+    char text[1024];
+
+    if (history && !kept && cow_protect_as(output->new.path, COW_PROTECTED_FOR_OWNER) < 0)
+        return cli_fail("%s", cli_reason(text, sizeof text));
+    if (!history && (fstat(output->new.file, &about) < 0 ||
+                     fchmod(output->new.file,
+                            cow_protection_mode(about.st_mode & 07777, kept ? withheld : COW_PROTECTED_FOR_OWNER)) < 0))
+        return cli_fail("cannot set the permissions of '%s': %s", output->new.target, strerror(errno));
+    return 0;
+}
+
 int cli_output_place(cli_output *output, const char *source)
 {
     cow_disk new = {.calls = &cow_disk_system, .fd = output->new.file, .name = output->new.target};
-    int kept = cow_newfile_like(output->new.file, source);
+    const unsigned withheld = cow_protection_of(source);
+    const bool history = withheld != 0 && cow_journal_present(output->new.path);
     char text[1024];
+    int kept;
 
-    if (kept < 0)
+    if (history && cow_protection_of(output->new.path) == 0 && cow_protect_as(output->new.path, withheld) < 0)
         return cli_fail("%s", cli_reason(text, sizeof text));
+    if ((kept = cow_newfile_like(output->new.file, source)) < 0)
+        return cli_fail("%s", cli_reason(text, sizeof text));
+    if (withheld != 0 && settle_protection(output, withheld, history, kept != 0) != 0)
+        return CLI_FAILED;
     if (output->old >= 0 && narrow(output) != 0)
         return CLI_FAILED;
     /* Who opens it under its name before that is on the disk might write, and a power cut would bring back the old file. */

@@ -4,9 +4,11 @@
 #include "child.h"
 #include "common.h"
 #include "heard.h"
+#include "journal/protect.h"
 #include "libraries.h"
 #include "plugin.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +28,8 @@ const char cli_run_help[] =
     "      --name=NAME       name of the version, instead of the next number\n"
     "  -o, --option=KEY=VALUE\n"
     "                        any option of the connector (docs/options.md), for example compress=blosc:zstd:5\n"
+    "      --writable=FILE   FILE is not protected while the command runs ('h5cow protect'): for programs that ask beforehand\n"
+    "                        whether they may write it, as PyTables and pandas do. Other programs may write it then as well\n"
     "  -q, --quiet           do not say what was not recorded; what is lost is said all the same\n"
     "  -h, --help\n\n"
     "Example: h5cow run -m 'second calibration' -- python3 calibrate.py run42.h5\n";
@@ -87,19 +91,18 @@ typedef struct request {
     char *options;     /* of the connector */
     const char *named; /* "name" or "message", if such a one was given */
     bool quiet;
+    const char **writable; /* files whose protection is lifted */
+    size_t count, room;
 } request;
 
 /* -1; or the exit code, after saying why or printing the help. */
 static int understand(int argc, char **argv, request *r)
 {
     static const struct option options[] = {
-        {"message", required_argument, NULL, 'm'},
-        {"at", required_argument, NULL, 'a'},
-        {"name", required_argument, NULL, 'n'},
-        {"option", required_argument, NULL, 'o'},
-        {"quiet", no_argument, NULL, 'q'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"message", required_argument, NULL, 'm'},  {"at", required_argument, NULL, 'a'},
+        {"name", required_argument, NULL, 'n'},     {"option", required_argument, NULL, 'o'},
+        {"writable", required_argument, NULL, 'w'}, {"quiet", no_argument, NULL, 'q'},
+        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0},
     };
 
     opterr = 0;
@@ -127,6 +130,10 @@ static int understand(int argc, char **argv, request *r)
                        : strncmp(optarg, "message=", 8) == 0 ? "message"
                                                              : r->named;
             break;
+        case 'w':
+            CLI_RESERVE(r->writable, r->room, r->count, 1);
+            r->writable[r->count++] = optarg;
+            break;
         case 'q':
             r->quiet = true;
             break;
@@ -141,16 +148,40 @@ static int understand(int argc, char **argv, request *r)
     return optind == argc ? cli_usage("run", "which command shall run?") : -1;
 }
 
+/* LIFTED: a descriptor for each file, which is protected again with the last of them. 0, or CLI_FAILED after saying why. */
+static int lift(const request *r, int *lifted)
+{
+    for (size_t i = 0; i < r->count; i++)
+        lifted[i] = -1;
+    for (size_t i = 0; i < r->count; i++)
+        if (cow_protection_of(r->writable[i]) != 0 && (lifted[i] = cow_protection_lift(r->writable[i])) < 0)
+            return cli_fail("--writable: the protection of '%s' cannot be lifted: %s", r->writable[i], strerror(errno));
+        else if (lifted[i] < 0 && access(r->writable[i], F_OK) != 0)
+            return cli_fail("--writable: cannot look at '%s': %s", r->writable[i], strerror(errno));
+    return 0;
+}
+
+static void restore(const request *r, int *lifted)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (lifted[i] >= 0)
+            cow_protection_restore(lifted[i]);
+    free(lifted);
+}
+
 static int run_with(const char *directory, char *witness, const request *r, char **command)
 {
     char *search = cli_plugin_search_path(directory), *connector = cli_plugin_connector(r->options);
     cli_watch *watch = r->quiet ? NULL : cli_watch_new(); /* nobody is told what it sees */
     cli_heard heard;
-    bool ran;
+    bool ran = false;
 
     setenv("HDF5_PLUGIN_PATH", search, 1);
     setenv("HDF5_VOL_CONNECTOR", connector, 1);
-    int status = cli_child_run(command, STDOUT_FILENO, watch, &ran);
+    int *lifted = cli_alloc(r->count + 1, sizeof *lifted), status = lift(r, lifted);
+    if (status == 0)
+        status = cli_child_run(command, STDOUT_FILENO, watch, &ran);
+    restore(r, lifted);
     cli_heard_end(witness, &heard);
     if (ran && !r->quiet)
         tell(&heard, watch, command[0], r->named);
@@ -191,5 +222,6 @@ done:
     free(looked);
     free(directory);
     free(r.options);
+    free(r.writable);
     return status;
 }

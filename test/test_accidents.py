@@ -175,7 +175,7 @@ def test_moved_file_takes_its_pending_commit_along(programs, start, pending, tmp
     moved = tmp_path / "elsewhere" / "name.h5"
     moved.parent.mkdir()
     subprocess.run(["mv", pending, moved], check=True)
-    assert seen(start(), moved) == 2 and seen(start("stock"), moved) == 1
+    assert seen(start("stock"), moved) == 1 and seen(start(), moved) == 2
     commit(start, moved, 3)
     assert seen(start("stock"), moved) == 3
     assert versions(programs, moved) == ["3", "2", "1"]
@@ -198,10 +198,10 @@ def test_copy_with_a_pending_commit_has_everything(programs, start, pending, tmp
     copy = tmp_path / "copy.h5"
     subprocess.run(["cp", pending, copy], check=True)
     assert Journal(copy).pending
-    assert seen(start(), copy) == 2 and seen(start(), f"{copy}@1") == 1 and seen(start(), f"{copy}@2") == 2
     assert seen(start("stock"), copy) == 1  # what is applied; whole
     done = programs.stock("h5dump", "-d", "/d", copy)
     assert done.returncode == 0 and "(4999): 1\n" in done.stdout, done.stderr
+    assert seen(start(), copy) == 2 and seen(start(), f"{copy}@1") == 1 and seen(start(), f"{copy}@2") == 2
     verify(programs, copy)
     commit(start, copy, 3)
     assert seen(start("stock"), copy) == 3 and versions(programs, copy) == ["3", "2", "1"]

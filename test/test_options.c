@@ -49,6 +49,7 @@ static void same(const cow_options *a, const cow_options *b)
     assert_int_equal(a->memory_bytes, b->memory_bytes);
     assert_int_equal(a->threads, b->threads);
     assert_int_equal(a->adopt, b->adopt);
+    assert_int_equal(a->protect, b->protect);
     assert_int_equal(a->truncate, b->truncate);
     assert_true((a->keep.text == NULL) == (b->keep.text == NULL));
     if (a->keep.text != NULL)
@@ -150,6 +151,7 @@ static void test_refusals_name_the_key_and_what_is_allowed(void **state)
         {"at=", "~N"},
         {"commit=always", "close or flush"},
         {"adopt=1", "yes or no"},
+        {"protect=yes", "on or off"},
         {"truncate=", "keep or discard"},
         {"keep=", "does not say what is kept"},
         {"keep=last:0", "from 1"},
@@ -216,6 +218,7 @@ static void test_text_parses_to_the_same_options(void **state)
         "message=;compress=gzip:9",
         "compress=blosc:lz4hc:0:none",
         "adopt=yes;truncate=discard",
+        "protect=on",
         "keep=last:20,daily:7+within:2y5m;threads=2",
     };
 

@@ -200,6 +200,7 @@ GOOD = {
     "sync": ["full", "normal", "off"],
     "lock_timeout": ["0", "86400", "1K"],
     "adopt": ["yes", "no"],
+    "protect": ["on", "off"],
     "truncate": ["keep", "discard"],
     "keep": ["last:20", "daily:7,weekly:4+within:2y5m"],
 }

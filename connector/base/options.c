@@ -302,16 +302,26 @@ typedef enum {
     SYNC,
     LOCK_TIMEOUT,
     ADOPT,
+    PROTECT,
     TRUNCATE,
     KEEP,
     UNDER_VOL,
     UNDER_INFO,
     KEYS
 } key_id;
-static const char *const keys[KEYS] = {"at",    "name",     "message", "commit",    "compress",  "chunk",
-                                       "cache", "memory",   "pieces",  "threads",   "sync",      "lock_timeout",
-                                       "adopt", "truncate", "keep",    "under_vol", "under_info"};
+static const char *const keys[KEYS] = {"at",    "name",    "message",  "commit",  "compress",  "chunk",
+                                       "cache", "memory",  "pieces",   "threads", "sync",      "lock_timeout",
+                                       "adopt", "protect", "truncate", "keep",    "under_vol", "under_info"};
 static const char *const syncs[] = {"full", "normal", "off"};
+
+static int parse_switch(const char *key, const char *value, const char *on, const char *off, bool *result)
+{
+    char allowed[40];
+
+    snprintf(allowed, sizeof allowed, "%s or %s", on, off);
+    *result = strcmp(value, on) == 0;
+    return *result || strcmp(value, off) == 0 ? 0 : bad_value(key, value, allowed);
+}
 
 static int parse_keep(const char *value, cow_policy *keep)
 {
@@ -386,10 +396,9 @@ static int set_option(cow_options *options, key_id key, const char *value)
     case KEEP:
         return parse_keep(value, &options->keep);
     case ADOPT:
-        if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
-            return bad_value(keys[key], value, "yes or no");
-        options->adopt = value[0] == 'y';
-        return 0;
+        return parse_switch(keys[key], value, "yes", "no", &options->adopt);
+    case PROTECT:
+        return parse_switch(keys[key], value, "on", "off", &options->protect);
     case TRUNCATE:
         if (strcmp(value, "keep") != 0 && strcmp(value, "discard") != 0)
             return bad_value(keys[key], value, "keep or discard");
@@ -440,10 +449,11 @@ static int parse_entry(cow_options *options, char *entry, bool given[])
     while (key < KEYS && strcmp(key_text, keys[key]) != 0)
         key++;
     if (key == KEYS)
-        return cow_error(COW_USAGE,
-                         "option '%s' is unknown: there are at, name, message, commit, compress, chunk, cache, memory, "
-                         "pieces, threads, sync, lock_timeout, adopt, truncate and keep (a ';' inside a value is written %%3B)",
-                         key_text);
+        return cow_error(
+            COW_USAGE,
+            "option '%s' is unknown: there are at, name, message, commit, compress, chunk, cache, memory, "
+            "pieces, threads, sync, lock_timeout, adopt, protect, truncate and keep (a ';' inside a value is written %%3B)",
+            key_text);
     if (!equals)
         return cow_error(COW_USAGE, "option %s has no value: write %s=VALUE", keys[key], keys[key]);
     if (given[key])
@@ -610,9 +620,9 @@ char *cow_options_text(const cow_options *options)
         fprintf(out, "pieces=%zu;", options->pieces_least);
     else
         fputs("pieces=off;", out);
-    fprintf(out, "chunk=%zu;cache=%zu;memory=%zu;threads=%u;sync=%s;lock_timeout=%u;adopt=%s;truncate=%s",
+    fprintf(out, "chunk=%zu;cache=%zu;memory=%zu;threads=%u;sync=%s;lock_timeout=%u;adopt=%s;protect=%s;truncate=%s",
             options->chunk_bytes, options->cache_bytes, options->memory_bytes, options->threads, syncs[options->sync],
-            options->lock_timeout, options->adopt ? "yes" : "no",
+            options->lock_timeout, options->adopt ? "yes" : "no", options->protect ? "on" : "off",
             options->truncate == COW_TRUNCATE_DISCARD ? "discard" : "keep");
 done:
     failed = ferror(out) != 0;

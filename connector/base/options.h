@@ -40,6 +40,7 @@ typedef struct cow_options {
     enum { COW_OPTION_SYNC_FULL, COW_OPTION_SYNC_NORMAL, COW_OPTION_SYNC_OFF } sync; /* docs/promises.md */
     unsigned lock_timeout; /* seconds to wait for another program that writes the file, default 0 */
     bool adopt;            /* a plain file that is opened for writing gets a history first */
+    bool protect;          /* a file that is written has no permission to write between sessions, from then on */
     enum { COW_TRUNCATE_KEEP, COW_TRUNCATE_DISCARD } truncate; /* H5F_ACC_TRUNC on a file with history */
     cow_policy keep;
     char *refused; /* NULL, or a text that is no good: nothing may be opened with these options ... */

@@ -414,6 +414,12 @@ static int renew_slot(cow_journal *journal)
     return 0;
 }
 
+int cow_journal_put_slot(cow_journal *journal)
+{
+    journal->renewed = false;
+    return renew_slot(journal) < 0 || cow_journal_sync(journal) < 0 ? -1 : 0;
+}
+
 /* ---- applying ---- */
 
 typedef struct applying {
@@ -627,8 +633,10 @@ static int push_pending(cow_journal *journal, const cow_journal_extent *extent, 
 static cow_journal_slot next_slot(cow_journal *journal, const cow_journal_extent *extent,
                                   const cow_journal_extent_name *name, const cow_overlay *merged)
 {
-    cow_journal_slot slot = journal->slot;
+    cow_journal_slot slot;
 
+    cow_withhold_begin(journal);
+    slot = journal->slot;
     slot.generation++;
     slot.sequence = extent->sequence;
     slot.end = extent->end;
@@ -694,7 +702,6 @@ static int put_commit(cow_journal *journal, cow_journal_extent *extent, cow_over
     }
     cow_lock_publish(&journal->lock, slot.generation);
     journal->phase = COW_JOURNAL_COMMITTED;
-    journal->committed |= slot.sequence > journal->slot.sequence;
     journal->slot = slot;
     journal->trusted = journal->renewed = true;
     journal->committed_end = extent->end;
@@ -776,7 +783,12 @@ int cow_journal_commit(cow_journal *journal, bool closing)
     extent.sequence = journal->slot.sequence + 1;
     extent.after = journal->slot.sequence;
     extent.end = journal->end;
-    return put_commit(journal, &extent, frames, apply_now(journal, closing));
+    if (put_commit(journal, &extent, frames, apply_now(journal, closing)) < 0)
+        return -1;
+    if (!journal->committed)
+        cow_withhold(journal); /* after the first one: nobody is kept from a file that holds nothing yet */
+    journal->committed = true;
+    return 0;
 }
 
 int cow_journal_apply(cow_journal *journal)

@@ -131,6 +131,12 @@ static int system_sync_folder(void *context, const char *name)
     return status;
 }
 
+static int system_chmod(void *context, int fd, mode_t mode)
+{
+    (void)context;
+    return fchmod(fd, mode);
+}
+
 static int system_times(void *context, int fd, const struct timespec times[2])
 {
     (void)context;
@@ -166,6 +172,7 @@ const cow_disk_calls cow_disk_system = {
     .unlink = system_unlink,
     .rename = system_rename,
     .hole = system_hole,
+    .chmod = system_chmod,
     .times = system_times,
     .preadv = system_preadv,
     .ahead = system_ahead,

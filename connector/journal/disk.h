@@ -15,7 +15,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-/* The same meaning, results and errno as the system calls. CONTEXT is that of cow_disk_calls. */
+/* More than 20 fields: one for each system call. The same meaning, results and errno. CONTEXT is that of cow_disk_calls. */
 typedef struct cow_disk_calls {
     void *context;
     int (*open)(void *context, const char *name, int flags, mode_t mode);
@@ -34,6 +34,7 @@ typedef struct cow_disk_calls {
     int (*unlink)(void *context, const char *name);      /* NULL, and the next: not done */
     int (*rename)(void *context, const char *from, const char *to);
     int (*hole)(void *context, int fd, off_t offset, off_t size); /* fallocate, FALLOC_FL_PUNCH_HOLE; NULL: not done */
+    int (*chmod)(void *context, int fd, mode_t mode);             /* fchmod; NULL: not done */
     int (*times)(void *context, int fd, const struct timespec times[2]); /* futimens; NULL: not done */
     ssize_t (*preadv)(void *context, int fd, const struct iovec *parts, int n, off_t offset); /* NULL: by pread */
     /* fallocate, FALLOC_FL_KEEP_SIZE; also EFBIG where this process may not write so far. NULL: not done */

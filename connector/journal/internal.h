@@ -128,6 +128,17 @@ int cow_journal_nothing_yet(const cow_journal *journal);
 int cow_journal_merge(cow_journal *journal);
 void cow_pending_free(cow_pending *pending, size_t count);
 
+/* withhold.c: protected files. Between sessions nobody may write them, so that no program without h5cow can empty one. The newest slot
+ * says so, and which permissions to write are withheld. */
+unsigned cow_withheld_of(mode_t mode);
+mode_t cow_withheld_mode(unsigned withheld);
+/* Take away those that the file that DISK has open has; not while somebody holds the lock that lifts protection. */
+void cow_withhold_from(const cow_disk *disk);
+/* The same of JOURNAL's file, if it is protected. */
+void cow_withhold(const cow_journal *journal);
+/* Before a commit: the option `protect`, where the file is not protected yet. */
+void cow_withhold_begin(cow_journal *journal);
+
 /* write_out.c. FRAMES, into the file. Where this fails a part of them may be there. */
 int cow_journal_write_frames(cow_journal *journal, const cow_overlay *frames);
 
@@ -148,6 +159,8 @@ int cow_journal_apply(cow_journal *journal);
 /* Where all of them can be applied, do that; those that may not be on the disk are first written anew as one commit of
  * the same state. */
 int cow_journal_recommit(cow_journal *journal);
+/* The newest slot again, durably, as journal->slot is by now. */
+int cow_journal_put_slot(cow_journal *journal);
 /* Give back what lies beyond all that is in use. */
 void cow_journal_trim(cow_journal *journal);
 
@@ -167,6 +180,11 @@ int cow_journal_slots_newest(
     const cow_journal_slot_pair *pair); /* the valid one of the higher generation: 0 or 1; -1: none */
 /* The extents between what is applied and SLOT, to be given back with cow_pending_free. 0; 1: not whole; -1. */
 int cow_journal_load_chain(const cow_journal *journal, const cow_journal_slot *slot, cow_pending **list, size_t *count);
+
+/* permission.c. Of the newest slot of the file that DISK has open; 0: it has none, or cannot be read. */
+unsigned cow_withheld_in(const cow_disk *disk);
+/* As cow_disk_open, also of a protected file of this user that FLAGS want to write: its permission is added for the moment of opening. */
+int cow_permission_open(cow_disk *disk, const cow_disk_calls *calls, const char *name, int flags);
 
 /* choice.c */
 /* As cow_anchor_find, but nothing that a superblock says keeps it from looking: at every place where an anchor can be,

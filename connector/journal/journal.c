@@ -363,7 +363,7 @@ static cow_journal *open_once(const char *name, cow_journal_mode mode, const cow
     if (!table.forks && pthread_atfork(NULL, NULL, in_child) == 0)
         table.forks = true;
     missing = mode.create && calls->stat(calls->context, name, &about) < 0 && errno == ENOENT;
-    if (cow_disk_open(&disk, calls, name, flags) < 0) /* never O_TRUNC: somebody else may be writing */
+    if (cow_permission_open(&disk, calls, name, flags) < 0) /* never O_TRUNC: somebody else may be writing */
         return cannot_open(name, mode, number);
     if (calls->fstat(calls->context, disk.fd, &about) < 0) {
         cannot_open(name, mode, number);
@@ -387,7 +387,7 @@ static cow_journal *open_once(const char *name, cow_journal_mode mode, const cow
     }
     journal->disk.name = journal->name;
     if (S_ISREG(about.st_mode) &&
-        cow_disk_open(&journal->lock, calls, journal->name, mode.writable ? O_RDWR : O_RDONLY) < 0) {
+        cow_permission_open(&journal->lock, calls, journal->name, mode.writable ? O_RDWR : O_RDONLY) < 0) {
         cannot_open(name, mode, number);
         goto failed;
     }
@@ -397,6 +397,8 @@ static cow_journal *open_once(const char *name, cow_journal_mode mode, const cow
     }
     if (load(journal, mode, &about) < 0)
         goto failed;
+    if (options->choice == NULL)
+        cow_withhold(journal);
     if (again != NULL && cow_journal_writer(journal) && journal->slot.sequence > 0 && !same_file(journal, -1)) {
         *again = true; /* while we waited for the lock */
         goto failed;

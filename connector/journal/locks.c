@@ -19,6 +19,7 @@
 #define PIN           (WRITER + 1)
 #define PIN_COUNT     ((off_t)1 << 60)
 #define BRIEF         (WRITER + ((off_t)1 << 60) + ((off_t)1 << 59))
+#define LIFTED        (BRIEF + 1)
 #define BRIEF_MOST    30000 /* milliseconds that a writer waits for one that only applies */
 #define PROCESS       (WRITER + ((off_t)1 << 61))
 #define PROCESS_COUNT ((off_t)1 << 32)
@@ -233,6 +234,18 @@ int cow_lock_next_pin(const cow_disk *disk, uint64_t from, uint64_t *sequence)
         end = found;
     }
     return 0;
+}
+
+int cow_lock_lift(const cow_disk *disk)
+{
+    return set(disk, F_RDLCK, LIFTED);
+}
+
+bool cow_lock_is_lifted(const cow_disk *disk)
+{
+    off_t found;
+
+    return get(disk, F_WRLCK, LIFTED, 1, &found) == 1;
 }
 
 int cow_lock_unpublished(const cow_disk *disk, uint64_t generation)

@@ -4,6 +4,7 @@
  *   2^62                the writer, exclusive
  *   2^62 + 2^61 + PID   shared, held by the writer: for messages only
  *   2^62 + 2^60 + 2^59  shared, held by a writer that only applies what waits, while it has the file
+ *   2^62 + 2^60 + 2^59 + 1  shared: protection is lifted as long as somebody has it
  *   2^61 + G            exclusive, while the slot of generation G is written but not yet on the disk
  *   2^62 + 1 + S        shared: a reader sees the state S
  * HDF5 without h5cow takes a flock, shared for reading. Applying takes it exclusively, and never waits for it. */
@@ -32,6 +33,10 @@ int cow_lock_lowest_pin(const cow_disk *disk, uint64_t *sequence);
 
 /* The lowest one from the state FROM on, likewise. */
 int cow_lock_next_pin(const cow_disk *disk, uint64_t from, uint64_t *sequence);
+
+/* Protection of the file is lifted: it keeps the permissions to write that it has. */
+int cow_lock_lift(const cow_disk *disk);
+bool cow_lock_is_lifted(const cow_disk *disk);
 
 int cow_lock_unpublished(const cow_disk *disk, uint64_t generation);
 void cow_lock_publish(const cow_disk *disk, uint64_t generation);

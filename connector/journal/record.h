@@ -38,6 +38,8 @@ typedef struct cow_journal_extent_name {
     uint8_t hash[16]; /* XXH128 of all its bytes */
 } cow_journal_extent_name;
 
+#define COW_WITHHELD 8u
+
 /* What is committed. */
 typedef struct cow_journal_slot {
     uint64_t generation;    /* grows with each slot written; even ones are in slot[0] */
@@ -47,6 +49,8 @@ typedef struct cow_journal_slot {
     uint64_t extension;     /* of the superblock of state N, as HDF5 wrote it; relative to base, COW_NOWHERE: none */
     uint64_t protect;       /* no state that anybody may still be reading reaches beyond */
     cow_journal_extent_name extent; /* the newest of the chain (A, N] */
+    unsigned withheld; /* 0, or COW_WITHHELD and the permissions to write that a protected file does not have between
+                               sessions: 4 its owner's, 2 its group's, 1 that of others */
     uint64_t unsynced;      /* 1: written with sync=off, so a power cut may have left it without its extent */
     cow_range reserve[COW_RESERVES];
     uint8_t superblock[48]; /* of state N, with the fence: the one in the file may be torn by an interrupted write */

@@ -13,6 +13,7 @@
 #include "base/witness.h"
 #include "journal/disk.h"
 #include "journal/driver.h"
+#include "journal/protect.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -148,6 +149,7 @@ typedef struct standing {
     char *real;         /* it was there, without symbolic links, */
     char *aside;        /* and was renamed to that, so that a new one can be made; free() both */
     void *held;         /* its native object, open for writing: so nobody else writes it until the new one is there */
+    unsigned withheld;  /* it is protected, and so will the new one be: protect.h; else 0 */
     bool discard;       /* it is to be removed when the new one has a commit */
 } standing;
 
@@ -208,13 +210,18 @@ static void put_back(const standing *s)
 }
 
 /* The new file, still empty: nobody may do more with it than with the old one, from the first moment on. */
-static int make_successor(const char *name, const standing *s)
+static int make_successor(const char *name, standing *s)
 {
+    struct stat about;
     int file = open(s->real, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR), kept = -1;
 
     if (file < 0)
         return cow_error(COW_IO, "%s: cannot be created anew: %s", name, strerror(errno));
     kept = cow_newfile_like(file, s->aside);
+    /* until its first commit, which takes it away again */
+    if (kept >= 0 && (s->withheld = cow_protection_of(s->aside)) != 0 &&
+        (fstat(file, &about) < 0 || fchmod(file, cow_protection_mode(about.st_mode & 07777, s->withheld)) < 0))
+        kept = cow_error(COW_IO, "%s: cannot be created anew: %s", name, strerror(errno));
     close(file);
     if (kept == 0)
         fprintf(stderr,
@@ -423,6 +430,11 @@ void *cow_vol_file_create(const char *name, unsigned flags, hid_t fcpl, hid_t fa
         if (ours && (flags & H5F_ACC_TRUNC) &&
             (before_truncation(name, fcpl, fapl, under, true, options, &s) < 0 || s.object != NULL))
             goto done;
+        if (ours && s.withheld != 0) {
+            options->protect = true;
+            if (cow_vol_file_use_journal(under, fapl, options) < 0)
+                goto done;
+        }
         native = H5VLfile_create(name, native_flags, fcpl, under, dxpl, req);
         /* while we waited for its creator, it may have got a history */
         again =

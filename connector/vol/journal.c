@@ -25,6 +25,7 @@ int cow_vol_file_use_journal(hid_t under, hid_t fapl, const cow_options *options
         return 0;
     if (options != NULL) {
         journal.sync = syncs[options->sync];
+        journal.protect = options->protect;
         journal.lock_timeout = options->lock_timeout * 1000;
     }
     return cow_journal_driver_set(under, &journal);

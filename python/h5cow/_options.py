@@ -112,6 +112,10 @@ def _yes_or_no(value: Any) -> str:
     return _one_of("adopt", "yes", "no")({True: "yes", False: "no"}.get(value, value))
 
 
+def _on_or_off(value: Any) -> str:
+    return _one_of("protect", "on", "off")({True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value)
+
+
 def _number(key: str, least: int, most: int, allowed: str) -> Callable[[Any], str]:
     units = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -147,6 +151,7 @@ _CHECKS: Mapping[str, Callable[[Any], str]] = {
     "sync": _one_of("sync", "full", "normal", "off"),
     "lock_timeout": _number("lock_timeout", 0, 86400, "seconds, 0 to 86400"),
     "adopt": _yes_or_no,
+    "protect": _on_or_off,
     "truncate": _one_of("truncate", "keep", "discard"),
     "keep": _keep,
 }
