@@ -7,6 +7,8 @@ import pathlib
 import subprocess
 import sys
 
+import filter_plugins
+
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs/data-model.md"
 
 HEAD = """# The data model
@@ -148,6 +150,18 @@ DIFFERENT = [
 ]
 
 
+PLUGINS = """
+## Filters that are plugins
+
+`test_filter_plugins.py` lets a program create a dataset, change some elements and append to it, natively and through h5cow, with delta
+chunks of 16 bytes and more and without them. What is read must be the same after each session: in each version, in the head by
+HDF5 without h5cow, after `h5cow gc --compact` and in an exported file. ✓: that is so. *Not made*, *not written*: the filter refuses such
+elements, natively and through h5cow alike; native HDF5 crashes afterwards where h5py closes such a dataset, h5cow does not. *Ends the
+program*: the filter calls `exit` in the middle of a write, and the session ends without a commit.
+
+{table}"""
+
+
 def table(program):
     """Columns, and for each row its name, its note, and for each column why there is no such operation, or ""."""
     listed = subprocess.run([program, "--list"], capture_output=True, text=True, check=True).stdout.splitlines()
@@ -173,6 +187,7 @@ def page(program):
     for title, tests in ELSEWHERE:
         for what, test in tests:
             text += f"| {title} | {what} | `{test}` |\n"
+    text += PLUGINS.format(table=filter_plugins.table())
     text += "\n## What differs from native HDF5\n\n"
     for what, why in DIFFERENT:
         text += f"* {what}: {why}\n"
