@@ -44,7 +44,7 @@ WHEEL_SUITE = "h5py, wheel with HDF5 2.0.0"
 SUITE_TIMEOUT = 6 * 3600  # of a test-suite of others in full; PyTables' takes over half an hour natively
 # C tests whose outcome is up to the HDF5 library; of the rest, what takes minutes is about files, memory and disks.
 HDF5_TESTS = [
-    "access", "api", "array", "codec", "conversion", "copies", "counts", "drivers", "files", "found", "head", "mapped", "model",
+    "access", "api", "array", "bounds", "codec", "conversion", "copies", "counts", "drivers", "files", "found", "head", "mapped", "model",
     "programs", "properties", "references", "scenarios", "threads", "types", "vol", "differential agrees with itself",
 ]
 SHORT_STEPS = 4_000
@@ -280,6 +280,14 @@ def damage(tests):
     tests.programs("Damaged files", {"tables, index, chunks": run, "anywhere": [*run, "--anywhere"]}, env)
 
 
+def bounds(tests):
+    """All pairs of library version bounds after all others."""
+    folder = BUILD / "release"
+    env = {**os.environ, "HDF5_VOL_CONNECTOR": "h5cow sync=off", "HDF5_PLUGIN_PATH": str(folder / "connector")}
+    env |= {"H5COW_TEST_BOUNDS": "all", "H5COW_COMMAND": str(folder / "cli/h5cow")}
+    tests.programs("Library version bounds", {"all pairs": [folder / "test/test_bounds"]}, env)
+
+
 def bit_rot(tests):
     """Each byte of a small file, and more bits of a larger one than the C tests turn over."""
     folder = BUILD / "release"
@@ -341,6 +349,7 @@ def main():
         crowds(tests, kills, arguments.many)
         if arguments.long:
             damage(tests)
+            bounds(tests)
             bit_rot(tests)
     elif not arguments.only:
         differential(tests, steps)

@@ -108,7 +108,10 @@ static hid_t dataset_type(copied *o)
 
     if (type < 0)
         return type;
-    copy = H5Tcommitted(type) > 0 ? copied_type(o, type) : cow_native_type_placeless(type);
+    if (cow_type_allowed(type, o->c->high) < 0)
+        copy = H5I_INVALID_HID;
+    else
+        copy = H5Tcommitted(type) > 0 ? copied_type(o, type) : cow_native_type_placeless(type);
     H5Tclose(type);
     return copy;
 }
@@ -218,9 +221,13 @@ static int share_view(cow_file *file, const cow_dataset *source, uint64_t offset
 /* The same of a versioned dataset; of one that is not open it is its array's. */
 static hid_t shared_type(copied *o, const cow_dataset *source)
 {
-    hid_t type = o->from.object != NULL ? dataset_type(o) : H5Tcopy(cow_array_type(&source->array));
+    hid_t type;
 
-    if (type < 0 && o->from.object == NULL)
+    if (o->from.object != NULL)
+        return dataset_type(o);
+    if (cow_type_allowed(cow_array_type(&source->array), o->c->high) < 0)
+        return H5I_INVALID_HID;
+    if ((type = H5Tcopy(cow_array_type(&source->array))) < 0)
         cow_error_native("cannot copy the type of a dataset");
     return type;
 }
@@ -393,7 +400,8 @@ static int copy_type(copied *o, uint64_t address)
             status = cow_native_open_token(o->c->target, &token, &o->to);
         goto done;
     }
-    if (cow_native_type_anonymous(o->c->target, type, tcpl, &o->to) < 0 || note_made(o, address) < 0)
+    if (cow_type_allowed(type, o->c->high) < 0 ||
+        cow_native_type_anonymous(o->c->target, type, tcpl, &o->to) < 0 || note_made(o, address) < 0)
         goto done;
     if (merge && cow_map_get(&o->file->done, address, &found) && cow_copy_add_type(o->c, type, found) < 0)
         goto done;
@@ -692,9 +700,9 @@ static int copy_named(cow_copying *c, cow_copied_file *first, cow_loc from, cons
 
 int cow_copy_named_object(cow_file *from_file, const char *version, void *from, const H5VL_loc_params_t *from_loc,
                           const char *from_name, cow_file *to_file, void *to, const H5VL_loc_params_t *to_loc,
-                          const char *to_name, hid_t ocpypl)
+                          const char *to_name, H5F_libver_t high, hid_t ocpypl)
 {
-    cow_copying c = {.to = to_file, .target = {to, to_loc->obj_type}, .ocpypl = ocpypl};
+    cow_copying c = {.to = to_file, .target = {to, to_loc->obj_type}, .ocpypl = ocpypl, .high = high};
     cow_copied_file *first = calloc(1, sizeof *first);
     H5AC_cache_config_t cache;
     int status = -1, wider = 0;

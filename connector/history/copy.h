@@ -3,6 +3,7 @@
 #define COW_COPY_H
 
 #include "history/internal.h"
+#include "native/datatype.h"
 
 /* A file that is copied out of. Most copies have one; links that are expanded may lead to others. */
 typedef struct cow_copied_file {
@@ -32,6 +33,7 @@ typedef struct cow_copying {
     unsigned long fileno; /* of the target */
     hid_t ocpypl;
     unsigned flags;
+    H5F_libver_t high; /* what is newer is refused, as by HDF5 */
     bool raised; /* objects are made for no older version than V18; `low` is the target's own */
     H5F_libver_t low;
     cow_copied_file *files;

@@ -359,6 +359,6 @@ int cow_version_count(cow_file *file, const char *version_path, const H5O_token_
  * stays. */
 int cow_copy_named_object(cow_file *from_file, const char *version, void *from, const H5VL_loc_params_t *from_loc,
                           const char *from_name, cow_file *to_file, void *to, const H5VL_loc_params_t *to_loc,
-                          const char *to_name, hid_t ocpypl);
+                          const char *to_name, H5F_libver_t high, hid_t ocpypl);
 
 #endif

@@ -13,6 +13,7 @@
 #include "library/headers.h"
 #include "library/versions.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -62,6 +63,14 @@ static inline bool cow_library_visits_once(void)
 static inline H5F_libver_t cow_library_latest(void)
 {
     return (H5F_libver_t)(cow_library_is_2() ? H5F_LIBVER_V114 + 1 : H5F_LIBVER_V114);
+}
+
+/* The newest encoding of datatypes that HDF5 makes where the upper version bound of a file is HIGH (H5O_dtype_ver_bounds). */
+static inline unsigned cow_library_type_encoding(H5F_libver_t high)
+{
+    static const unsigned newest[] = {1, 3, 3, 4, 4}; /* EARLIEST, V18, V110, V112, V114 */
+
+    return high < H5F_LIBVER_EARLIEST || (size_t)high >= sizeof newest / sizeof *newest ? UINT_MAX : newest[high];
 }
 
 /* The id of a file driver; H5I_INVALID_HID: the library has none of this name. */

@@ -2,6 +2,7 @@
 #include "native/datatype.h"
 
 #include "base/error.h"
+#include "library/library.h"
 #include "native/native.h"
 
 #include <H5VLconnector.h>
@@ -14,6 +15,9 @@
 /* More do not fit into the message of a file, which has at most 64 KiB; a sequence takes 8 bytes. HDF5 1.14.5 reads types of
  * 8,000 sequences, one in the other. */
 #define MOST_NESTED 8192
+
+/* The version is in the upper half of the first byte of the message, before which H5Tencode writes two bytes. */
+#define VERSION_AT 2
 
 static void use_bits(unsigned char *used, size_t first, size_t count)
 {
@@ -200,6 +204,37 @@ bool cow_parts_strings_same(const cow_part *a, const cow_part *b)
     for (size_t i = 0; same && i < a->inners; i++)
         same = cow_parts_strings_same(&a->inner[i], &b->inner[i]);
     return same;
+}
+
+/* Of these classes HDF5 uses the first encoding alone. */
+static bool is_plain(H5T_class_t class)
+{
+    return class == H5T_INTEGER || class == H5T_FLOAT || class == H5T_TIME || class == H5T_STRING ||
+           class == H5T_BITFIELD || class == H5T_OPAQUE;
+}
+
+int cow_type_allowed(hid_t type, H5F_libver_t high)
+{
+    unsigned newest = cow_library_type_encoding(high), version;
+    unsigned char *bytes;
+    size_t size = 0;
+
+    if (newest == UINT_MAX || is_plain(H5Tget_class(type)))
+        return 0;
+    if (H5Tencode(type, NULL, &size) < 0 || size <= VERSION_AT)
+        return cow_error_native("cannot look at the encoding of a datatype");
+    if ((bytes = malloc(size)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for a datatype");
+    version = H5Tencode(type, bytes, &size) < 0 ? UINT_MAX : bytes[VERSION_AT] >> 4;
+    free(bytes);
+    if (version == UINT_MAX)
+        return cow_error_native("cannot look at the encoding of a datatype");
+    return version <= newest ? 0
+                             : cow_error(COW_USAGE,
+                                         "the datatype has encoding %u, and the upper library version bound of the file "
+                                         "(H5Pset_libver_bounds) allows %u at most: raise the bound, or build the type "
+                                         "again",
+                                         version, newest);
 }
 
 int cow_type_has(hid_t type, unsigned kinds)

@@ -50,6 +50,9 @@ void cow_reclaim(hid_t type, hid_t space, hid_t dxpl, void *elements);
 /* Is one of KINDS anywhere in TYPE? 1, 0, -1 */
 int cow_type_has(hid_t type, unsigned kinds);
 
+/* HDF5 lets a file whose upper library version bound is HIGH get something of TYPE: 0; -1: it refuses that, or the error. */
+int cow_type_allowed(hid_t type, H5F_libver_t high);
+
 /* COUNT values in memory: A, and B beside them (which may be NULL), of one type. Parts that have none of the kinds INSIDE in
  * them, and bytes, are visited as many at once as stand together; the others are looked into: members, elements of arrays, and
  * elements of sequences after their sequence, as many as A's has. Strings, sequences and references are visited one by one.

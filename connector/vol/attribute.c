@@ -44,7 +44,7 @@ void *cow_vol_attribute_create(void *object, const H5VL_loc_params_t *loc, const
     void *native = NULL;
 
     if (cow_locate(o, loc, COW_TO_READ, &where) < 0 || check_name(o, name) < 0 ||
-        cow_target_object(o, &where, "write to", &target) < 0)
+        cow_target_object(o, &where, "write to", &target) < 0 || cow_home_allows_type(target.home, type) < 0)
         goto done;
     if ((native = H5VLattr_create(where.native, &where.loc, cow_native_id(), name, type, space, acpl, aapl, dxpl,
                                   req)) == NULL)

@@ -75,6 +75,8 @@ void *cow_vol_dataset_create(void *object, const H5VL_loc_params_t *loc, const c
     look_for_prefix(dapl);
     if (own < 0 || cow_locate_name(o, loc, name, COW_TO_CREATE, &where) < 0 || cow_target_new(o, &where, &target) < 0)
         goto done;
+    if (cow_home_allows_type(target.home, type) < 0 || cow_home_allows_layout(target.home, dcpl) < 0)
+        goto done;
     file = target.home == NULL ? NULL : target.home->file;
     if (file != NULL && cow_file_writable(file) && (versioned = cow_dataset_wanted(file, type, space, own)) < 0)
         goto done;

@@ -10,7 +10,8 @@ void *cow_vol_datatype_commit(void *object, const H5VL_loc_params_t *loc, const 
     cow_target target = {0};
     void *native = NULL;
 
-    if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) == 0 && cow_target_new(o, &where, &target) == 0)
+    if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) == 0 && cow_target_new(o, &where, &target) == 0 &&
+        cow_home_allows_type(target.home, type) == 0)
         native = H5VLdatatype_commit(where.native, &where.loc, cow_native_id(), where.name, type, lcpl, tcpl, tapl,
                                      dxpl, req);
     return cow_leave_pointer(cow_creation_end(o, &where, &target, native, H5I_DATATYPE, name));

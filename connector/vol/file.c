@@ -8,7 +8,6 @@
 #include "base/ids.h"
 #include "base/witness.h"
 #include "journal/driver.h"
-#include "library/library.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,20 +26,6 @@
 #define BLOCK_DEFAULT  2048
 
 /* ---- for open and create ---- */
-
-void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high)
-{
-    if (H5Pget_libver_bounds(fapl, low, high) < 0)
-        *low = *high = H5F_LIBVER_V110;
-    if (*low < H5F_LIBVER_V110)
-        *low = H5F_LIBVER_V110;
-    if (*low > H5F_LIBVER_V114) /* what 1.14 can write stays readable for 1.14 */
-        *low = H5F_LIBVER_V114;
-    if (*high > cow_library_latest())
-        *high = cow_library_latest();
-    if (*high < *low)
-        *high = *low;
-}
 
 int cow_small_blocks(hid_t under)
 {
@@ -65,18 +50,6 @@ void cow_vol_file_remember(cow_object *file, hid_t fapl)
     if (file != NULL && file->home != NULL)
         file->home->asked.blocks = H5Pget_meta_block_size(fapl, &file->home->asked.metadata_block) >= 0 &&
                                    H5Pget_small_data_block_size(fapl, &file->home->asked.raw_block) >= 0;
-}
-
-int cow_vol_file_set_bounds(void *native, H5F_libver_t low, H5F_libver_t high)
-{
-    H5VL_native_file_optional_args_t arguments;
-    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_FILE_SET_LIBVER_BOUNDS, .args = &arguments};
-
-    arguments.set_libver_bounds.low = low;
-    arguments.set_libver_bounds.high = high;
-    if (H5VLfile_optional(native, cow_native_id(), &args, DXPL, NULL) < 0)
-        return cow_error_native("cannot set the library version bounds of the file");
-    return 0;
 }
 
 int cow_has_history(const char *name, hid_t fapl, unsigned long *fileno)
@@ -111,18 +84,18 @@ int cow_has_history(const char *name, hid_t fapl, unsigned long *fileno)
 static cow_home *join(void *native, const char *name, const char *given_name, const char *version, bool writable,
                       bool created, const cow_options *options, hid_t fapl)
 {
-    cow_home *home;
+    cow_home *home, *open = version == NULL ? cow_home_head_of(native) : NULL;
     H5F_libver_t low, high;
     cow_file *file;
 
     if (cow_exit_prepare(writable) < 0)
         return NULL;
     cow_raised_bounds(fapl, &low, &high);
-    if (writable && cow_vol_file_set_bounds(native, low, high) < 0)
+    if (writable && open == NULL && cow_vol_file_set_bounds(native, low, high) < 0)
         return NULL;
     if ((file = cow_file_attach(native, name, writable, created, options)) == NULL)
         return NULL;
-    if (writable)
+    if (writable && open == NULL)
         cow_file_written_for(file, low);
     if ((home = cow_home_new(native, file, given_name, version, options)) == NULL) {
         cow_error_held *held = cow_error_hold(); /* what a file that was just made commits may clear it */
@@ -136,7 +109,8 @@ static cow_home *join(void *native, const char *name, const char *given_name, co
         cow_home_release(home);
         return NULL;
     }
-    home->asked.bounds = H5Pget_libver_bounds(fapl, &home->asked.low, &home->asked.high) >= 0;
+    if (open == NULL) /* else HDF5 keeps to those of the first opening */
+        home->asked.bounds = H5Pget_libver_bounds(fapl, &home->asked.low, &home->asked.high) >= 0;
     return home;
 }
 
@@ -486,8 +460,7 @@ static int patch_fapl(const cow_home *home, hid_t fapl)
     if (home->asked.driver > 0 &&
         H5Pset_driver(fapl, H5Pget_driver(home->asked.driver), H5Pget_driver_info(home->asked.driver)) < 0)
         return cow_error_native("cannot give back the file driver");
-    if ((home->file != NULL && home->asked.bounds &&
-         H5Pset_libver_bounds(fapl, home->asked.low, home->asked.high) < 0) ||
+    if ((home->asked.bounds && H5Pset_libver_bounds(fapl, home->asked.low, home->asked.high) < 0) ||
         (home->asked.blocks && (H5Pset_meta_block_size(fapl, home->asked.metadata_block) < 0 ||
                                 H5Pset_small_data_block_size(fapl, home->asked.raw_block) < 0)))
         return cow_error_native("cannot give back the access properties of the file");
@@ -727,7 +700,7 @@ herr_t cow_vol_file_specific(void *object, H5VL_file_specific_args_t *args, hid_
 
 /* ---- optional ---- */
 
-/* The bounds that the application sets are its own business, the ones of the file must allow what we write. */
+/* The bounds that the application sets hold for what it makes, the ones of the file must allow what we write. */
 static int set_bounds(cow_home *home, void *native, const H5VL_native_file_set_libver_bounds_t *wanted)
 {
     hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
@@ -741,9 +714,7 @@ static int set_bounds(cow_home *home, void *native, const H5VL_native_file_set_l
         if ((status = cow_vol_file_set_bounds(native, low, high)) == 0) {
             if (home->file != NULL)
                 cow_file_written_for(home->file, low);
-            home->asked.low = wanted->low;
-            home->asked.high = wanted->high;
-            home->asked.bounds = true;
+            cow_home_bounds_asked(home, wanted->low, wanted->high);
             home->asked.old_format = wanted->low < H5F_LIBVER_V110;
         }
     }

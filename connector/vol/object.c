@@ -165,7 +165,7 @@ herr_t cow_vol_object_copy(void *source, const H5VL_loc_params_t *source_loc, co
         status = copy_native(&from, &to, ocpypl, lcpl, dxpl, req);
     else
         status = cow_copy_named_object(from_file, version, from.native, &from.loc, from.name, to_file, to.native,
-                                       &to.loc, to.name, ocpypl);
+                                       &to.loc, to.name, cow_home_newest(into.home), ocpypl);
     if (status >= 0 && cow_target_member_changed(&into, to.name) < 0)
         status = -1;
 done:

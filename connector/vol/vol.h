@@ -20,6 +20,7 @@
  *   visit.c           H5Lvisit and H5Ovisit that do not descend into the reserved group
  *   mapped.c          virtual datasets that the application made over datasets with history
  *   sources.c         their sources
+ *   bounds.c          library version bounds: the application's, and the file's
  *   adopt.c           a plain file gets a history, on request
  *   journal.c         which files the journal's driver opens
  *   drivers.c         file drivers other than the default one
@@ -129,6 +130,10 @@ bool cow_home_version_open(const cow_file *file);
 unsigned cow_home_head_files(const cow_home *home);
 /* A home of this physical file in this process, or NULL. Not referenced. */
 cow_home *cow_home_find(unsigned long fileno);
+/* The home of a handle on the newest state of this physical file, which has a history; or NULL. Not referenced. */
+cow_home *cow_home_head_of(void *native_file);
+/* The library version bounds that the application asks for hold for all handles on the file. */
+void cow_home_bounds_asked(cow_home *home, H5F_libver_t low, H5F_libver_t high);
 /* Single-writer/multiple-readers holds for all handles on the file. */
 void cow_home_start_swmr(cow_home *home, unsigned attempts);
 /* OPENED was opened from FROM with the access list APL, perhaps through an external link. */
@@ -540,6 +545,19 @@ int cow_mpi_agree(const char *name, hid_t fapl, int answer);
  * processes together, as the application may have asked for, for each reads the chunks that it wants. */
 int cow_mpi_read_alone(const char *name, hid_t under);
 
+/* bounds.c */
+/* The bounds that a file with history needs, where FAPL asks for others. */
+void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high);
+int cow_vol_file_set_bounds(void *native, H5F_libver_t low, H5F_libver_t high);
+void cow_home_take_bounds(cow_home *home, const cow_home *from);
+/* HDF5 opened NATIVE_FILE, of HOME, through a link from NEAR: with its bounds, unless the application gave others for it. */
+void cow_home_follow_bounds(cow_home *home, void *native_file, const cow_home *near);
+/* The upper bound that was asked for. */
+H5F_libver_t cow_home_newest(const cow_home *home);
+/* 0; -1: HDF5 refuses to make something of TYPE, or a dataset with DCPL, within the bounds that were asked for. */
+int cow_home_allows_type(const cow_home *home, hid_t type);
+int cow_home_allows_layout(const cow_home *home, hid_t dcpl);
+
 /* metadata_cache.c */
 /* The application is about to make an object without a link. */
 int cow_metadata_cache_for_unlinked(cow_home *home);
@@ -548,8 +566,6 @@ int cow_metadata_cache_set(cow_home *home, void *native, const H5AC_cache_config
 void cow_metadata_cache_show(const cow_home *home, H5AC_cache_config_t *config);
 
 /* file.c, for create.c */
-/* The bounds that a file with history needs, as near to the wanted ones as possible: V110 to V114. */
-void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high);
 /* Keep the blocks that HDF5 allocates from small, unless the application chose their size; and remember what it asked
  * for. */
 int cow_small_blocks(hid_t under);
@@ -567,7 +583,6 @@ cow_object *cow_vol_file_join(void *native, const char *name, const char *given_
 cow_object *cow_vol_file_pass(void *native, bool foreign, const cow_options *options);
 /* A home for a native file that HDF5 opened itself to follow a link. The file stays the caller's. */
 cow_home *cow_vol_file_adopt(void *native, const cow_options *options);
-int cow_vol_file_set_bounds(void *native, H5F_libver_t low, H5F_libver_t high);
 void *cow_vol_file_create(const char *name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl, void **req);
 void *cow_vol_file_open(const char *name, unsigned flags, hid_t fapl, hid_t dxpl, void **req);
 herr_t cow_vol_file_get(void *object, H5VL_file_get_args_t *args, hid_t dxpl, void **req);

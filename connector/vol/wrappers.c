@@ -172,6 +172,8 @@ cow_home *cow_home_new(void *native_file, cow_file *file, const char *given_name
             home->asked.old_format = home->asked.old_format || c->asked.old_format;
             home->asked.read_attempts = c->asked.read_attempts;
             home->cache = c->cache;
+            if (version == NULL && c->version == NULL)
+                cow_home_take_bounds(home, c);
         }
     cow_file_find_opened(find_opened);
     home->root = info.token;
@@ -310,6 +312,8 @@ static cow_home *home_foreign(cow_home *near, void *native, H5I_type_t type, uns
         if ((file = borrow_file(native, type, &id)) == NULL)
             return NULL;
         home = cow_vol_file_adopt(file, near == NULL ? NULL : near->options);
+        if (home != NULL)
+            cow_home_follow_bounds(home, file, near);
         if (id >= 0)
             H5Idec_ref(id); /* the open object keeps the file open */
         return home;
@@ -324,6 +328,11 @@ static cow_home *home_foreign(cow_home *near, void *native, H5I_type_t type, uns
     home->next = now.homes;
     now.homes = home;
     note_plain(home, native, type);
+    if (near != NULL && near->asked.bounds && (file = borrow_file(native, type, &id)) != NULL) {
+        cow_home_follow_bounds(home, file, near);
+        if (id >= 0)
+            H5Idec_ref(id);
+    }
     return home;
 }
 
@@ -346,6 +355,31 @@ cow_home *cow_home_find(unsigned long fileno)
         if (c->fileno == fileno)
             return c;
     return NULL;
+}
+
+cow_home *cow_home_head_of(void *native_file)
+{
+    unsigned long number;
+    cow_home *c = now.homes;
+
+    if (file_number(native_file, &number) < 0) {
+        cow_error_clear(); /* what comes next fails as well */
+        return NULL;
+    }
+    while (c != NULL && (c->fileno != number || c->file == NULL || c->version != NULL))
+        c = c->next;
+    return c;
+}
+
+void cow_home_bounds_asked(cow_home *home, H5F_libver_t low, H5F_libver_t high)
+{
+    for (cow_home *c = now.homes; c != NULL; c = c->next)
+        if (c == home || (home->file != NULL && c->file == home->file && c->version == NULL)) {
+            c->asked.bounds = true;
+            c->asked.low = low;
+            c->asked.high = high;
+            c->asked.old_format = low < H5F_LIBVER_V110;
+        }
 }
 
 void cow_home_metadata_cache_asked(cow_home *home, const cow_metadata_cache_sizes *asked)
