@@ -412,7 +412,7 @@ void *cow_vol_file_create(const char *name, unsigned flags, hid_t fcpl, hid_t fa
     if (ours) {
         native_flags &= ~H5F_ACC_SWMR_WRITE; /* see cow_home_start_swmr */
         cow_raised_bounds(fapl, &low, &high);
-        if (H5Pset_libver_bounds(under, low, high) < 0) {
+        if (H5Pset_libver_bounds(under, low, high) < 0 || cow_metadata_cache_set_image(under, false) < 0) {
             cow_error_native("%s: cannot prepare to create the file", name);
             goto done;
         }

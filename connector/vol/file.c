@@ -109,8 +109,10 @@ static cow_home *join(void *native, const char *name, const char *given_name, co
         cow_home_release(home);
         return NULL;
     }
-    if (open == NULL) /* else HDF5 keeps to those of the first opening */
+    if (open == NULL) { /* else HDF5 keeps to those of the first opening */
         home->asked.bounds = H5Pget_libver_bounds(fapl, &home->asked.low, &home->asked.high) >= 0;
+        home->asked.image = writable && cow_metadata_cache_wants_image(fapl);
+    }
     return home;
 }
 
@@ -308,20 +310,22 @@ static int without_swmr(const char *name, hid_t fapl, unsigned *flags, bool *his
     return 0;
 }
 
-/* A program that wants an old format is not to fail on the newer one of a file with history; and of an empty file that is
- * opened for writing HDF5 makes one. */
-static int raise_bounds(const char *name, unsigned flags, hid_t fapl, hid_t under)
+/* A program that wants an old format is not to fail on the newer one of a file with history, which gets no image of the metadata
+ * cache either; and of an empty file that is opened for writing HDF5 makes one. */
+static int suit_history(const char *name, unsigned flags, hid_t fapl, hid_t under)
 {
+    bool image = (flags & H5F_ACC_RDWR) && cow_metadata_cache_wants_image(fapl);
     H5F_libver_t low, high;
     bool abandoned;
 
     if (H5Pget_libver_bounds(fapl, &low, &high) < 0 ||
-        ((high >= H5F_LIBVER_V110 || !cow_has_history(name, fapl, NULL)) &&
+        (((high >= H5F_LIBVER_V110 && !image) || !cow_has_history(name, fapl, NULL)) &&
          (!(flags & H5F_ACC_RDWR) || !cow_journal_holds_nothing(name, &abandoned))))
         return 0;
     cow_raised_bounds(fapl, &low, &high);
-    return H5Pset_libver_bounds(under, low, high) < 0 ? cow_error_native("%s: cannot prepare to open the file", name)
-                                                      : 0;
+    return H5Pset_libver_bounds(under, low, high) < 0 || cow_metadata_cache_set_image(under, false) < 0
+               ? cow_error_native("%s: cannot prepare to open the file", name)
+               : 0;
 }
 
 /* An opening of a file by the application. */
@@ -393,7 +397,7 @@ static int prepare(opening *o, const char *name)
         return -1;
     if (o->ours && ((o->options->adopt && (o->flags & H5F_ACC_RDWR) && cow_adopt(o->name, o->fapl, o->options) < 0) ||
                     without_swmr(o->name, o->fapl, &o->native_flags, &o->swmr) < 0 || cow_small_blocks(o->under) < 0 ||
-                    raise_bounds(o->name, o->flags, o->fapl, o->under) < 0))
+                    suit_history(o->name, o->flags, o->fapl, o->under) < 0))
         return -1;
     return cow_vol_file_use_journal(o->under, o->fapl, o->options);
 }
@@ -461,6 +465,7 @@ static int patch_fapl(const cow_home *home, hid_t fapl)
         H5Pset_driver(fapl, H5Pget_driver(home->asked.driver), H5Pget_driver_info(home->asked.driver)) < 0)
         return cow_error_native("cannot give back the file driver");
     if ((home->asked.bounds && H5Pset_libver_bounds(fapl, home->asked.low, home->asked.high) < 0) ||
+        (home->asked.image && cow_metadata_cache_set_image(fapl, true) < 0) ||
         (home->asked.blocks && (H5Pset_meta_block_size(fapl, home->asked.metadata_block) < 0 ||
                                 H5Pset_small_data_block_size(fapl, home->asked.raw_block) < 0)))
         return cow_error_native("cannot give back the access properties of the file");

@@ -1,7 +1,10 @@
 /* The metadata cache of a file with history. Where objects are made before they are linked, it is not smaller than HDF5's own
  * default allows (native/metadata_cache.c). Commits and copies see to that for what they make; the program's own objects
  * without a link, of which it may make the first at any time, are the reason why the cache stays larger from then on. The
- * program is told the sizes that it asked for. */
+ * program is told the sizes that it asked for.
+ *
+ * And no image of the cache is put into such a file when it is closed (H5Pset_mdc_image_config): HDF5 2.0.0 cannot open many
+ * files that have one, and with it no version could be read. The program is told that it asked for one. */
 #include "vol/vol.h"
 
 /* What a program that asked for CONFIG is told, where it is not what was set. */
@@ -53,4 +56,27 @@ void cow_metadata_cache_show(const cow_home *home, H5AC_cache_config_t *config)
     config->initial_size = home->cache.initial;
     config->min_size = home->cache.least;
     config->max_size = home->cache.most;
+}
+
+/* ---- images ---- */
+
+bool cow_metadata_cache_wants_image(hid_t fapl)
+{
+    H5AC_cache_image_config_t config = {.version = H5AC__CURR_CACHE_IMAGE_CONFIG_VERSION};
+
+    return H5Pget_mdc_image_config(fapl, &config) >= 0 && config.generate_image;
+}
+
+int cow_metadata_cache_set_image(hid_t fapl, bool made)
+{
+    H5AC_cache_image_config_t config = {.version = H5AC__CURR_CACHE_IMAGE_CONFIG_VERSION};
+
+    if (H5Pget_mdc_image_config(fapl, &config) < 0)
+        return cow_error_native("cannot get the configuration of images of the metadata cache");
+    if (config.generate_image == made)
+        return 0;
+    config.generate_image = made;
+    return H5Pset_mdc_image_config(fapl, &config) < 0
+               ? cow_error_native("cannot configure images of the metadata cache")
+               : 0;
 }

@@ -75,6 +75,7 @@ typedef struct cow_asked {
     bool old_format;   /* HDF5 alone would have made the file, or go on with it, in a format that knows no SWMR */
     hsize_t metadata_block, raw_block; /* sizes of the blocks that HDF5 allocates from */
     bool blocks;
+    bool image;   /* of the metadata cache, when the file is closed */
     hid_t driver; /* a list with the file driver that it chose; or 0 */
 } cow_asked;
 
@@ -564,6 +565,9 @@ int cow_metadata_cache_for_unlinked(cow_home *home);
 /* The application sets the metadata cache of such a file, and is told what it has set. */
 int cow_metadata_cache_set(cow_home *home, void *native, const H5AC_cache_config_t *wanted);
 void cow_metadata_cache_show(const cow_home *home, H5AC_cache_config_t *config);
+/* Is an image of the cache to be made? And set in FAPL whether one is. */
+bool cow_metadata_cache_wants_image(hid_t fapl);
+int cow_metadata_cache_set_image(hid_t fapl, bool made);
 
 /* file.c, for create.c */
 /* Keep the blocks that HDF5 allocates from small, unless the application chose their size; and remember what it asked

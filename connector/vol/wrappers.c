@@ -172,8 +172,10 @@ cow_home *cow_home_new(void *native_file, cow_file *file, const char *given_name
             home->asked.old_format = home->asked.old_format || c->asked.old_format;
             home->asked.read_attempts = c->asked.read_attempts;
             home->cache = c->cache;
-            if (version == NULL && c->version == NULL)
+            if (version == NULL && c->version == NULL) {
                 cow_home_take_bounds(home, c);
+                home->asked.image = c->asked.image;
+            }
         }
     cow_file_find_opened(find_opened);
     home->root = info.token;
