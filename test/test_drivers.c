@@ -15,6 +15,7 @@
 
 #define RESERVED "_versioned_data"
 #define COW      "test_drivers_cow.h5"
+#define OTHER    "test_drivers_other.h5"
 #define ASIDE    COW ".h5cow-old-1"
 #define SECOND   "test_drivers_second.h5" /* what the splitter writes besides */
 #define LOG      "test_drivers.log"
@@ -876,6 +877,106 @@ static void test_an_image_that_the_program_lends_stays_the_programs(void **state
     free(block);
 }
 
+static bool may_grow;
+
+static void *grow(void *image, size_t size, H5FD_file_image_op_t op, void *context)
+{
+    (void)op;
+    (void)context;
+    return may_grow ? lent = realloc(image, size) : NULL;
+}
+
+/* An image of NAME in `lent`, opened with FLAGS: by copying it, in the program's own buffer, or in one that may not grow. */
+static hid_t open_image(hid_t list, const char *name, unsigned flags, int kind)
+{
+    H5FD_file_image_callbacks_t callbacks = {lend, lend_copy, grow, take_back, same_context, keep_context, &lent};
+    hid_t source, fapl = H5Pcopy(list), file;
+    ssize_t size;
+
+    assert_true((source = H5Fopen(name, H5F_ACC_RDONLY, list)) >= 0);
+    assert_true((size = H5Fget_file_image(source, NULL, 0)) > 0 && (lent = malloc((size_t)size)) != NULL);
+    assert_true(H5Fget_file_image(source, lent, (size_t)size) == size && H5Fclose(source) >= 0);
+    may_grow = kind == 1;
+    assert_true(H5Pset_fapl_core(fapl, 1 << 16, false) >= 0);
+    assert_true(kind == 0 || H5Pset_file_image_callbacks(fapl, &callbacks) >= 0);
+    assert_true(H5Pset_file_image(fapl, lent, (size_t)size) >= 0);
+    assert_true((file = H5Fopen("image", flags, fapl)) >= 0 && H5Pclose(fapl) >= 0);
+    return file;
+}
+
+/* What a program does with it. -1: it fails. */
+static int use_image(hid_t file, int what)
+{
+    int values[30] = {0}, status;
+    hid_t set;
+
+    if (what == 0)
+        return 0;
+    assert_true((set = H5Dopen2(file, "d", H5P_DEFAULT)) >= 0);
+    status = what == 1 ? H5Dread(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values)
+                       : H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+    assert_true(what != 1 || values[3] == 3);
+    H5Dclose(set);
+    return status;
+}
+
+static void make_source(const char *name, hid_t fapl)
+{
+    const hsize_t n = 30, chunk = 10, most = H5S_UNLIMITED;
+    hid_t file, set, dcpl = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, &n, &most);
+    int values[30];
+
+    for (int i = 0; i < 30; i++)
+        values[i] = i;
+    remove(name);
+    assert_true((file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) >= 0 && H5Pset_chunk(dcpl, 1, &chunk) >= 0);
+    assert_true((set = H5Dcreate2(file, "d", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    assert_true(H5Dwrite(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 && H5Dclose(set) >= 0);
+    assert_true(H5Fclose(file) >= 0 && H5Pclose(dcpl) >= 0 && H5Sclose(space) >= 0);
+}
+
+/* As H5LTopen_file_image with all of its flags: what is not changed closes as natively, also where the buffer may not grow. There a
+ * version has no room: the first close says so, the second one closes. */
+static void test_images_in_buffers_of_the_program_close(void **state)
+{
+    hid_t lists[2] = {native_fapl, H5Pcreate(H5P_FILE_ACCESS)};
+    const char *const names[2] = {OTHER, COW};
+    (void)state;
+
+    for (int i = 0; i < 2; i++)
+        make_source(names[i], lists[i]);
+    for (int kind = 0; kind < 3; kind++)
+        for (int what = 0; what < 6; what++) {
+            const unsigned flags = what < 3 ? H5F_ACC_RDONLY : H5F_ACC_RDWR;
+            int answer[2][3];
+
+            during("buffer %d, flags %u, what %d", kind, flags, what % 3);
+            for (int i = 0; i < 2; i++) {
+                hid_t file = open_image(lists[i], names[i], flags, kind);
+                hid_t left = what % 3 == 0 ? H5Oopen(file, kind == 0 ? "/" : "d", H5P_DEFAULT) : H5I_INVALID_HID;
+                const bool no_room = i == 1 && kind == 2 && what == 5;
+
+                H5E_BEGIN_TRY
+                {
+                    answer[i][0] = use_image(file, what % 3);
+                    answer[i][1] = H5Fclose(file);
+                    answer[i][2] = answer[i][1] < 0 ? H5Fclose(file) : left >= 0 ? H5Oclose(left) : 0;
+                }
+                H5E_END_TRY
+                assert_true(answer[i][2] == 0 && H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL) == 0);
+                if (no_room) {
+                    assert_int_equal(answer[i][1], -1);
+                    answer[i][1] = 0;
+                }
+                free(lent);
+            }
+            assert_memory_equal(answer[0], answer[1], sizeof answer[0]);
+        }
+    assert_true(H5Pclose(lists[1]) >= 0);
+    remove(OTHER);
+    remove(COW);
+}
+
 /* ---- what HDF5's tools mend ---- */
 
 static long long bytes_in(const char *name)
@@ -932,6 +1033,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_image_that_the_program_lends_stays_the_programs),
+        cmocka_unit_test(test_images_in_buffers_of_the_program_close),
         cmocka_unit_test(test_a_file_with_a_damaged_root_opens_as_natively),
         cmocka_unit_test(test_a_family_becomes_a_single_file),
         cmocka_unit_test(test_new_files_are_what_native_hdf5_makes_of_them),

@@ -396,6 +396,11 @@ void cow_file_let_go(cow_file *file, void *native)
         cow_error_clear();
 }
 
+bool cow_file_in_memory(const cow_file *file)
+{
+    return file->journal == NULL && cow_file_writable(file);
+}
+
 int cow_file_close_natively(cow_file *file, void *native)
 {
     int status = cow_native_file_close_unflushed(native);

@@ -57,6 +57,10 @@ int cow_file_set_spaces(cow_file *file, uint8_t index);
  * Where nothing changed, nothing is done. */
 typedef enum { COW_FLUSH, COW_VERSION, COW_FINISH } cow_commit_kind;
 int cow_file_commit(cow_file *file, cow_commit_kind kind);
+/* Is it written, and only in memory: without a journal? */
+bool cow_file_in_memory(const cow_file *file);
+/* NATIVE, and everything but the state itself; where HDF5 has no other handle on the file, it is closed. -1: not all was written. */
+int cow_file_close_natively(cow_file *file, void *native);
 /* Is the last commit of the file to be made by closing it? */
 bool cow_file_commits_by_closing(cow_file *file);
 /* Commit (FINISH) by closing, in the callback that closes the id of NATIVE, the last handle of the application. *CLOSED: it is closed, and

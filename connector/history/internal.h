@@ -212,10 +212,6 @@ int cow_copy_elements_over(const char *file, void *source, void *target);
 int cow_copy_elements_between_files(const char *file, void *source, void *target, cow_values_change *change,
                                     void *context);
 
-/* file.c */
-/* NATIVE, and everything but the state itself; where HDF5 has no other handle on the file, it is closed. -1: not all was written. */
-int cow_file_close_natively(cow_file *file, void *native);
-
 /* commit.c */
 /* What filters refused. NULL: no memory. */
 cow_refused *cow_refused_new(void);

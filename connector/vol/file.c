@@ -920,12 +920,13 @@ static int close_one_of_several(cow_object *o)
     return 0;
 }
 
-static bool commits_by_closing(const cow_object *o, bool kept)
+/* Is that the last that is open of the file, and HDF5's to close? */
+static bool is_last(const cow_object *o, bool kept)
 {
     const cow_home *home = o->home;
 
-    return home != NULL && home->file != NULL && home->version == NULL && !kept && cow_home_last(home) && !cow_home_mounts(home) &&
-           !cow_native_fapl_keeps_files() && cow_file_commits_by_closing(home->file);
+    return home != NULL && home->file != NULL && home->version == NULL && !kept && cow_home_last(home) &&
+           !cow_home_mounts(home) && !cow_native_fapl_keeps_files();
 }
 
 /* -1: HDF5 keeps the id until it is closed again. Where the file is closed all the same, there is nothing under it then. */
@@ -974,6 +975,47 @@ static int closed_badly(const char *name)
     return -1;
 }
 
+/* A file in memory that the application has committed, or could not. HDF5 flushes a file when one of its two handles is closed, which
+ * gives it more memory, and a program's own buffer may not grow. So the application's goes without that, and the history's is the last.
+ * What could not be committed is dropped, as has been told. */
+static int close_in_memory(cow_object *o)
+{
+    const bool failed = o->home->failed;
+    cow_error_held *held = NULL;
+    int status;
+
+    cow_object_drop_root(o);
+    if ((status = cow_file_close_natively(o->home->file, o->handle)) < 0) {
+        if (failed) {
+            cow_error_clear();
+            status = 0;
+        } else
+            held = cow_error_hold();
+    }
+    o->handle = NULL;
+    cow_object_release_last(o);
+    if (status == 0)
+        cow_object_free(o);
+    cow_error_put_back(held);
+    return status;
+}
+
+/* The same where something else of it is open: HDF5 closes the application's handle with the last object of that. */
+static int close_in_memory_but(cow_object *o)
+{
+    H5F_close_degree_t degree;
+
+    if (close_degree(o->handle, &degree) < 0 || close_objects(o, degree) < 0)
+        return -1;
+    if (is_last(o, false))
+        return close_in_memory(o);
+    cow_object_drop_root(o);
+    if (cow_native_file_close_unflushed(o->handle) < 0)
+        return -1;
+    cow_object_free(o);
+    return 0;
+}
+
 /* With a file id of the application its changes become a version, as HDF5 flushes a file that it has open by others then; it is
  * finished when no object of the file is open any more, or, after the last id, the file is opened again: what is written through such
  * an object belongs to it. When that fails nothing is closed: HDF5 keeps an id whose close reports an error, and goes on using what is under it. A second close
@@ -1001,7 +1043,7 @@ herr_t cow_vol_file_close(void *object, hid_t dxpl, void **req)
     }
     if (o == NULL) /* a handle of HDF5's own: see wrap_object */
         return cow_leave(kept ? 0 : H5VLfile_close(object, cow_native_id(), dxpl, req));
-    if (commits_by_closing(o, kept))
+    if (is_last(o, kept) && cow_file_commits_by_closing(home->file))
         return cow_leave(close_with_commit(o));
     if (home != NULL && home->file != NULL && home->version == NULL && !home->failed &&
         cow_file_commit(home->file, cow_home_last_head(home) ? COW_FINISH : COW_FLUSH) < 0) {
@@ -1009,6 +1051,10 @@ herr_t cow_vol_file_close(void *object, hid_t dxpl, void **req)
         cow_file_tell_lost(home->file);
         return cow_leave(-1);
     }
+    if (is_last(o, kept) && cow_file_in_memory(home->file))
+        return cow_leave(close_in_memory(o));
+    if (!kept && keeps_handle(home) && home->version == NULL && cow_file_in_memory(home->file))
+        return cow_leave(close_in_memory_but(o));
     cow_object_drop_root(o);
     if ((done = close_one_of_several(o)) < 0)
         return cow_leave(-1);

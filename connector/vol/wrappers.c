@@ -654,7 +654,9 @@ static cow_home *leave(cow_object *object)
 
 void cow_object_release_last(cow_object *object)
 {
-    if (object->home != NULL && object->home->file != NULL && cow_home_last(object->home))
+    /* of a file in memory the history's handle is the last to go: see close_in_memory in file.c */
+    if (object->home != NULL && object->home->file != NULL && cow_home_last(object->home) &&
+        (object->type == H5I_FILE || !cow_file_in_memory(object->home->file)))
         cow_home_release(leave(object));
 }
 
