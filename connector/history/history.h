@@ -191,9 +191,8 @@ typedef struct cow_creation {
 } cow_creation;
 /* Why HDF5 does not put chunks of a dataset into a pool. Nothing was made. */
 typedef struct cow_no_pool {
-    bool refused; /* it says why when it is to create the dataset itself */
-    hid_t
-        records; /* what it said when the filters were asked, which were: cow_errors_give_back. Else H5I_INVALID_HID */
+    bool refused;  /* HDF5 says why when it is to create the dataset itself */
+    hid_t records; /* of HDF5's, when the filters were asked and refused: cow_errors_give_back. Else H5I_INVALID_HID */
 } cow_no_pool;
 /* Create a versioned dataset: makes the native head object (a virtual dataset) and its state. *NATIVE: the native object, which the caller closes;
  * NULL: HDF5 has not opened it (cow_dataset_attach_unopened). *NO_POOL: it failed because HDF5 does not put such chunks into a pool: filters
