@@ -22,7 +22,7 @@ unsigned cow_withheld_in(const cow_disk *disk)
         cow_journal_slots_read(disk, &anchor, &pair) == 0)
         which = cow_journal_slots_newest(&pair);
     cow_error_clear();
-    return which < 0 ? 0 : pair.slot[which].withheld;
+    return which < 0 ? 0 : (unsigned)pair.slot[which].withheld;
 }
 
 /* Adds the owner's permission to the file that LOOK is to have open. false: it is not a protected file of this user. */

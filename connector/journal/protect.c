@@ -72,7 +72,7 @@ static int unprotect(cow_journal *journal)
     if (cow_disk_about(&journal->disk, &about) < 0)
         return -1;
     /* first the permissions: after a crash it is protected as before */
-    if (fchmod(journal->disk.fd, (about.st_mode | cow_withheld_mode(journal->slot.withheld)) & 07777) < 0)
+    if (fchmod(journal->disk.fd, (about.st_mode | cow_withheld_mode((unsigned)journal->slot.withheld)) & 07777) < 0)
         return cow_error(COW_IO, "%s: cannot give back permission to write: %s", cow_journal_name(journal),
                          strerror(errno));
     journal->slot.withheld = 0;

@@ -176,8 +176,6 @@ void cow_journal_slot_encode(const cow_journal_slot *slot, const cow_anchor *anc
 bool cow_journal_slot_decode(cow_journal_slot *slot, const cow_anchor *anchor, unsigned which,
                              const uint8_t sector[COW_SECTOR])
 {
-    uint64_t withheld;
-
     if (!sealed(sector, slot_magic) || memcmp(sector + 8, anchor->id, 16) != 0)
         return false;
     slot->generation = cow_get64(sector + 24);
@@ -202,8 +200,9 @@ bool cow_journal_slot_decode(cow_journal_slot *slot, const cow_anchor *anchor, u
     memcpy(slot->superblock, sector + SUPERBLOCK_AT, sizeof slot->superblock);
     cow_superblock_move(slot->superblock, anchor->base);
     slot->unsynced = cow_get64(sector + 216);
-    withheld = cow_get64(sector + 224);
-    slot->withheld = withheld >= COW_WITHHELD && withheld < 2 * COW_WITHHELD ? (unsigned)withheld : 0;
+    slot->withheld = cow_get64(sector + 224);
+    if (slot->withheld < COW_WITHHELD || slot->withheld >= 2 * COW_WITHHELD)
+        slot->withheld = 0;
     return slot->generation % 2 == which && slot->generation > 0 && slot->generation < COW_FILE_LIMIT / 2 &&
            slot->sequence > 0 && slot->sequence < COW_FILE_LIMIT / 2 && slot->applied <= slot->sequence &&
            slot->end < COW_FILE_LIMIT && slot->end >= anchor->end && slot->protect >= slot->end &&

@@ -49,7 +49,7 @@ typedef struct cow_journal_slot {
     uint64_t extension;     /* of the superblock of state N, as HDF5 wrote it; relative to base, COW_NOWHERE: none */
     uint64_t protect;       /* no state that anybody may still be reading reaches beyond */
     cow_journal_extent_name extent; /* the newest of the chain (A, N] */
-    unsigned withheld; /* 0, or COW_WITHHELD and the permissions to write that a protected file does not have between
+    uint64_t withheld; /* 0, or COW_WITHHELD and the permissions to write that a protected file does not have between
                                sessions: 4 its owner's, 2 its group's, 1 that of others */
     uint64_t unsynced;      /* 1: written with sync=off, so a power cut may have left it without its extent */
     cow_range reserve[COW_RESERVES];
