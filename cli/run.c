@@ -6,6 +6,7 @@
 #include "heard.h"
 #include "journal/protect.h"
 #include "libraries.h"
+#include "lives.h"
 #include "plugin.h"
 
 #include <errno.h>
@@ -173,6 +174,7 @@ static int run_with(const char *directory, char *witness, const request *r, char
 {
     char *search = cli_plugin_search_path(directory), *connector = cli_plugin_connector(r->options);
     cli_watch *watch = r->quiet ? NULL : cli_watch_new(); /* nobody is told what it sees */
+    cli_lives *lives = r->quiet ? NULL : cli_lives_begin(command);
     cli_heard heard;
     bool ran = false;
 
@@ -185,6 +187,10 @@ static int run_with(const char *directory, char *witness, const request *r, char
     cli_heard_end(witness, &heard);
     if (ran && !r->quiet)
         tell(&heard, watch, command[0], r->named);
+    if (lives != NULL && ran && !heard.told)
+        cli_lives_end(lives);
+    if (lives != NULL)
+        cli_lives_free(lives);
     tell_lost(&heard, command[0]);
     if (status == CLI_OK && heard.lost_count > 0)
         status = CLI_LOST;

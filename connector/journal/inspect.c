@@ -104,6 +104,27 @@ static void note_pins(const cow_disk *disk, cow_journal_report *report)
     cow_error_clear();
 }
 
+bool cow_journal_identify(const char *name, cow_journal_identity *identity)
+{
+    cow_journal_slot_pair pair = {0};
+    cow_anchor anchor;
+    struct stat about;
+    cow_disk disk;
+    int which = -1;
+
+    if (cow_disk_open(&disk, &cow_disk_system, name, O_RDONLY | O_NONBLOCK) < 0)
+        return false;
+    if (disk.calls->fstat(disk.calls->context, disk.fd, &about) == 0 && S_ISREG(about.st_mode) &&
+        cow_anchor_look(&disk, (uint64_t)about.st_size, &anchor) > 0 &&
+        cow_journal_slots_read(&disk, &anchor, &pair) == 0 && (which = cow_journal_slots_newest(&pair)) >= 0) {
+        memcpy(identity->id, anchor.id, sizeof identity->id);
+        identity->sequence = pair.slot[which].sequence;
+    }
+    cow_error_clear();
+    cow_disk_close(&disk);
+    return which >= 0;
+}
+
 int cow_journal_inspect(const char *name, cow_journal_report *report)
 {
     cow_journal look = {0};

@@ -45,6 +45,15 @@ typedef struct cow_journal_report {
     size_t pins;
 } cow_journal_report;
 
+/* What a history is known by, wherever its file is. */
+typedef struct cow_journal_identity {
+    uint8_t id[16];
+    uint64_t sequence; /* its newest commit */
+} cow_journal_identity;
+
+/* Records no error. False: the file NAME has no journal with a commit, or cannot be read. */
+bool cow_journal_identify(const char *name, cow_journal_identity *identity);
+
 int cow_journal_inspect(const char *name, cow_journal_report *report);
 void cow_journal_report_free(cow_journal_report *report);
 
