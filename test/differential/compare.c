@@ -914,7 +914,7 @@ static bool datasets_agree(comparison *c, const char *path, hid_t a, hid_t b)
         if (same && (!loose || H5Pget_layout(dcpl[0]) != H5D_CHUNKED) && H5Pget_nfilters(dcpl[0]) == 0 /* D20 */ &&
             !mended && !compresses())
             same = agree(c, path, "H5Dget_storage_size", (long long)size[0], (long long)size[1]);
-        if (same && H5Pget_layout(dcpl[0]) == H5D_CHUNKED && !(c->mixed && misplaces_chunks(b)))
+        if (same && H5Pget_layout(dcpl[0]) == H5D_CHUNKED && !misplaces_chunks(a) && !(c->mixed && misplaces_chunks(b)))
             same = chunks_agree(c, path, set, type[0], dcpl[0], space[0], loose);
     }
     for (int s = 0; s < 2; s++) {

@@ -6,6 +6,7 @@
 #include "life.h"
 #include "operations.h"
 #include "places.h"
+#include "properties.h"
 #include "../results.h"
 
 #include <stdio.h>
@@ -113,13 +114,13 @@ static bool refers(hid_t file, const char *path)
     return look_through(file, path, false).refers;
 }
 
-static void close_filtered(void) /* D10 */
+static void close_filtered(void) /* D10, D15 */
 {
     for (size_t i = w.handles; i-- > 0;) {
         hid_t dcpl = H5Dget_create_plist(w.handle[i].set.id[0]);
         bool filtered = H5Pget_nfilters(dcpl) > 0;
         H5Pclose(dcpl);
-        if (filtered)
+        if (filtered || caches_chunks())
             drop_handle(i);
     }
 }
@@ -330,7 +331,7 @@ bool op_copy(void)
     SIDES;
     char from[PATH_SIZE], to[PATH_SIZE], group[PATH_SIZE];
     unsigned flags;
-    if (w.places > MAX_LINKS)
+    if (w.places > MAX_LINKS || !takes_newest_formats() /* D48 */)
         return false;
     const char *link = chance(70) ? some(AT_DATASET) : some_link();
     if (!link)
@@ -410,7 +411,9 @@ static pair open_version(const struct version *v)
     pair file;
     char path[PATH_SIZE + 80];
     snprintf(path, sizeof path, w.self ? "%s.%s" : "%s@%s", v->file, v->name);
-    OPEN("H5Fopen of a version", file, H5Fopen(s ? path : v->twin, H5F_ACC_RDONLY, w.access[s]));
+    pair access = {{access_beside(0), access_beside(1)}};
+    OPEN("H5Fopen of a version", file, H5Fopen(s ? path : v->twin, H5F_ACC_RDONLY, access.id[s]));
+    close_ids(access);
     return file;
 }
 
@@ -427,12 +430,15 @@ bool op_copy_files(void)
     SIDES;
     char from[PATH_SIZE] = "", to[PATH_SIZE];
     int k = chance(50) ? PLAIN : WITH_HISTORY;
-    bool into = chance(50) && w.places <= MAX_LINKS, old = w.versions > 0 && chance(50), done = false;
+    bool into = chance(50) && w.places <= MAX_LINKS && takes_newest_formats() /* D48 */,
+         old = w.versions > 0 && chance(50), done = false;
     const struct version *v = old ? &w.version[below(w.versions)] : NULL;
     if (old && v->gone)
         v = &w.version[w.versions - 1];
     pair source, target, other = {{H5I_INVALID_HID, H5I_INVALID_HID}};
     unsigned flags;
+    if (has_narrow_addresses()) /* D52 */
+        return false;
     close_filtered();
     note("H5Ocopy between files");
     if (!into || !old)

@@ -3,6 +3,7 @@
 
 #include "filter.h"
 #include "operations.h"
+#include "properties.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -120,11 +121,16 @@ void choose_driver(void)
         note("driver %s: no history", drivers[w.driver].name);
 }
 
-hid_t file_access(int s)
+pair file_access(bool writable)
 {
-    hid_t access = H5Pcopy(w.access[s]);
-    if (drivers[w.driver].set && drivers[w.driver].set(access) < 0)
-        die("the driver %s cannot be set", drivers[w.driver].name);
+    pair access;
+    for (int s = 0; s < 2; s++) {
+        access.id[s] = H5Pcopy(w.access[s]);
+        if (drivers[w.driver].set && drivers[w.driver].set(access.id[s]) < 0)
+            die("the driver %s cannot be set", drivers[w.driver].name);
+    }
+    snprintf(w.opened, sizeof w.opened, "%s", draw_properties(FILE_ACCESS | (writable ? WRITING : 0), access.id));
+    also("%s", w.opened);
     return access;
 }
 

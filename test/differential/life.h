@@ -14,8 +14,8 @@ void go_on_elsewhere(void);
 
 /* For the file to come: its driver, and its names. Other drivers than sec2 make files without history. */
 void choose_driver(void);
-/* Properties to open it with; the caller's to close. */
-hid_t file_access(int s);
+/* Property lists to open or create it with, drawn again each time; what they are goes into the record. The caller's to close. */
+pair file_access(bool writable);
 /* The file, on both sides, with what its datasets keep outside. */
 void unlink_files(void);
 

@@ -5,6 +5,10 @@
  * /_versioned_data/versions/N without it. Public HDF5 calls only; a run is repeated by its --seed.
  *
  * differential [--steps N | --copies N] [--seed S] [--dir DIR] [--file-steps N] [--history N] [--self [--plant KIND]]
+ *              [--without PROPERTY,...] [--properties]
+ *
+ * Each opening of a file, each file and each object gets properties of its own: properties.c has the table, --properties prints it.
+ * --without leaves some of them out, and changes no other one: so the one that matters for a difference is found.
  *
  * --copies: two steps of five are H5Ocopy, with all combinations of flags, until there were so many of them.
  *
@@ -126,6 +130,32 @@
  * D24  H5Dread_multi and H5Dwrite_multi where several datasets need conversion: native HDF5 1.14.5 may give elements that
  *      H5Dread of the same selection does not give, which then decides, and changes members that a compound memory type
  *      does not name. The program names all of them there.
+ * D47  Objects without a link while the metadata cache is small: native HDF5 1.14.5 forgets that they have none when it evicts
+ *      their header, and deletes them with the last handle. None are made then. test_access has them.
+ * D48  What native HDF5 refuses because the upper library bound is below V112, and h5cow does not, since a file with history
+ *      has at least the formats of HDF5 1.10 (D2): references of HDF5 1.12 in a dataset or attribute, and H5Ocopy of objects
+ *      whose messages are newer. They are left out then.
+ * D49  H5Pset_evict_on_close of a file that is written: native HDF5 1.14.5 cannot close datasets of it ("Pinned entries still
+ *      need evicted?!", H5C_evict_tagged_entries) after H5Dwrite_multi, H5Ocopy or where their type is a named one, and then
+ *      crashes in H5Fclose (H5D_flush_all). Only files that are read have it.
+ * D50  FILE@N beside the head: HDF5 takes both for one file, and wants the same close degree, eviction and locks. They are.
+ * D51  After H5Fstart_swmr_write native HDF5 may neither make nor delete objects, and does not always say so. The program writes
+ *      elements and sets extents then.
+ * D52  Addresses of 4 bytes (H5Pset_sizes): of references of HDF5 1.8 native HDF5 1.14.5 stores 4 bytes less, and reads there what
+ *      was in memory. And H5Ocopy to a file with other sizes makes objects that cannot be opened. Neither is done.
+ * D53  A page buffer for a file that is written: native HDF5 1.14.5 loses raw data. A page that was freed and is given out again
+ *      stays in its list of new pages (H5PB_add_new_page) while the old one is in the buffer; once that was evicted, the next write
+ *      into the page begins with zeros. Ten lines that show it, with h5py 3.12:
+ *          with h5py.File(NAME, "w", fs_strategy="page", fs_page_size=4096) as f:
+ *              f["other"] = np.arange(1000, dtype="i2")
+ *              f.create_dataset("d", (2, 600), "u1", chunks=(1, 600), compression="gzip")
+ *          f = h5py.File(NAME, "r+", page_buf_size=4096, rdcc_nbytes=0)
+ *          f["d"][0] = 1                           # the chunk gets a page of its own
+ *          f["d"][0] = rng.integers(0, 255, 600)   # is larger: the page is freed, and given out again
+ *          f["other"][...]                         # evicts it
+ *          f["d"][1] = rng.integers(0, 255, 600)   # makes zeros of the first chunk
+ *          f["d"][...]                             # "filter returned failure during read"
+ *      Only files that are read have one.
  */
 #include "compare.h"
 #include "copies.h"
@@ -133,6 +163,7 @@
 #include "operations.h"
 #include "places.h"
 #include "plant.h"
+#include "properties.h"
 #include "../random.h"
 #include "versions.h"
 
@@ -152,43 +183,47 @@ static const struct operation {
     const char *name;
     bool (*run)(void);
     unsigned weight;
-    bool writes;
+    enum { READS, WRITES, MAKES /* D51 */ } does;
 } operations[] = {
-    {"create group", op_group, 4, true},
-    {"create dataset", op_dataset, 9, true},
-    {"open dataset", op_open, 4, false},
-    {"close dataset", op_close, 3, false},
-    {"write", op_write, 22, true},
-    {"read", op_read, 14, false},
-    {"multi", op_multi, 4, true},
-    {"set extent", op_extent, 9, true},
-    {"raw chunk", op_chunk, 5, true},
-    {"reference", op_reference, 3, true},
-    {"attribute", op_attribute, 11, true},
-    {"link", op_link, 9, true},
-    {"copy object", op_copy, 4, true},
-    {"commit type", op_type, 2, true},
-    {"comment", op_comment, 1, true},
-    {"reference count", op_reference_count, 1, true},
-    {"replace", op_replace, 2, true},
-    {"copy between files", op_copy_files, 3, true},
-    {"list", op_list, 5, false},
-    {"flush", op_flush, 2, false},
-    {"version", op_version, 2, false},
-    {"reopen", op_reopen, 3, false},
-    {"restore", op_restore, 1, true},
-    {"forget", op_forget, 1, true},
-    {"many attributes", op_many_attributes, 1, true}, /* at the latest after 40 steps undone in pick() */
-    {"truncate", op_truncate, 0, true},               /* weight in pick() */
+    {"create group", op_group, 4, MAKES},
+    {"create dataset", op_dataset, 9, MAKES},
+    {"open dataset", op_open, 4, READS},
+    {"close dataset", op_close, 3, READS},
+    {"write", op_write, 22, WRITES},
+    {"read", op_read, 14, READS},
+    {"multi", op_multi, 4, WRITES},
+    {"set extent", op_extent, 9, WRITES},
+    {"raw chunk", op_chunk, 5, MAKES},
+    {"reference", op_reference, 3, MAKES},
+    {"attribute", op_attribute, 11, MAKES},
+    {"link", op_link, 9, MAKES},
+    {"copy object", op_copy, 4, MAKES},
+    {"commit type", op_type, 2, MAKES},
+    {"comment", op_comment, 1, MAKES},
+    {"reference count", op_reference_count, 1, MAKES},
+    {"replace", op_replace, 2, MAKES},
+    {"copy between files", op_copy_files, 3, MAKES},
+    {"list", op_list, 5, READS},
+    {"flush", op_flush, 2, READS},
+    {"version", op_version, 2, READS},
+    {"reopen", op_reopen, 3, READS},
+    {"restore", op_restore, 1, MAKES},
+    {"forget", op_forget, 1, MAKES},
+    {"many attributes", op_many_attributes, 1, MAKES}, /* at the latest after 40 steps undone in pick() */
+    {"make again", op_again, 3, MAKES},
+    {"bounds", op_bounds, 1, READS},
+    {"truncate", op_truncate, 0, MAKES}, /* weight in pick() */
 };
 #define OPERATIONS (sizeof operations / sizeof operations[0])
-enum { COPY = 12, COPY_FILES = 17 };
+enum { COPY = 12, COPY_FILES = 17, REOPEN = 21, MANY_ATTRIBUTES = 24 };
 
 static size_t pick(void)
 {
     unsigned total = 0, at;
-    if (*w.many && w.writable && w.step % 40 == 0) /* a commit of thousands takes seconds */
-        return OPERATIONS - 2;
+    if (*w.many && w.writable && !started_swmr() && w.step % 40 == 0) /* a commit of thousands takes seconds */
+        return MANY_ATTRIBUTES;
+    if (started_swmr()) /* only so long that something happens */
+        return chance(15) ? REOPEN : below(OPERATIONS - 1);
     if (w.step % 500 == 499 || (w.step % 100 == 60 && chance(40)))
         return OPERATIONS - 1;
     if (w.wanted && chance(40))
@@ -209,7 +244,9 @@ static void one_step(void)
     w.touches = 0;
     for (int tries = 0; tries < 50; tries++) {
         size_t i = pick();
-        if (!w.writable && operations[i].writes && !(operations[i].run == op_write && chance(10))) /* D9 */
+        if (!w.writable && operations[i].does != READS && !(operations[i].run == op_write && chance(10))) /* D9 */
+            continue;
+        if (started_swmr() && operations[i].does == MAKES) /* D51 */
             continue;
         w.op_count[i]++;
         if (operations[i].run()) {
@@ -382,7 +419,13 @@ int main(int argc, char **argv)
             w.seed = strtoull(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--dir") == 0 && value)
             snprintf(w.dir, sizeof w.dir, "%s", argv[++i]);
-        else if (strcmp(argv[i], "--plant") == 0 && value) {
+        else if (strcmp(argv[i], "--without") == 0 && value) {
+            if (!leave_out(w.without = argv[++i]))
+                die("--without takes names that --properties lists, divided by commas, or all");
+        } else if (strcmp(argv[i], "--properties") == 0) {
+            list_properties();
+            return 0;
+        } else if (strcmp(argv[i], "--plant") == 0 && value) {
             i++;
             for (plant p = PLANT_ELEMENT; p < PLANTS; p++)
                 if (strcmp(value, plant_names[p]) == 0)
@@ -391,7 +434,7 @@ int main(int argc, char **argv)
                 die("--plant takes element, attribute, link, extent, version, reference or 'hard link'");
         } else
             die("usage: differential [--steps N | --copies N] [--seed S] [--dir DIR] [--file-steps N] [--history N] [--self "
-                "[--plant KIND]]");
+                "[--plant KIND]] [--without PROPERTY,...] [--properties]");
     }
     if (w.plant && !w.self)
         die("--plant needs --self");

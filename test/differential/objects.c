@@ -3,6 +3,7 @@
 #include "datasets.h"
 #include "operations.h"
 #include "places.h"
+#include "properties.h"
 #include "values.h"
 
 #include <stdio.h>
@@ -15,14 +16,8 @@ bool op_group(void)
     char path[PATH_SIZE], group[PATH_SIZE];
     pair made;
     hid_t gcpl = H5Pcreate(H5P_GROUP_CREATE), lcpl = link_plist();
-    unsigned tracked = chance(50) ? 0 : H5P_CRT_ORDER_TRACKED | (chance(50) ? H5P_CRT_ORDER_INDEXED : 0);
     new_path(path, "g");
-    H5Pset_link_creation_order(gcpl, tracked);
-    if (chance(30))
-        H5Pset_attr_creation_order(gcpl, H5P_CRT_ORDER_TRACKED);
-    if (chance(20))
-        H5Pset_link_phase_change(gcpl, 2, 1);
-    note("H5Gcreate %s tracked %u", path, tracked);
+    note("H5Gcreate %s%s", path, draw_properties(GROUP_CREATION, (hid_t[]){gcpl, gcpl}));
     w.modified = true;
     if (OPEN("H5Gcreate", made, H5Gcreate2(w.file.id[s], path, lcpl, gcpl, H5P_DEFAULT))) {
         close_ids(made);
@@ -186,15 +181,17 @@ bool op_type(void)
     SIDES;
     char path[PATH_SIZE], group[PATH_SIZE];
     pair copy;
-    hid_t type = random_type(2, true), lcpl = link_plist();
+    hid_t type = random_type(2, true), lcpl = link_plist(), tcpl = H5Pcreate(H5P_DATATYPE_CREATE);
     new_path(path, "t");
-    note("H5Tcommit %s class %d", path, (int)H5Tget_class(type));
+    note("H5Tcommit %s class %d%s", path, (int)H5Tget_class(type),
+         draw_properties(TYPE_CREATION, (hid_t[]){tcpl, tcpl}));
     w.modified = true;
     OPEN("H5Tcopy", copy, H5Tcopy(type)); /* each side turns its own into a named one */
-    BOTH("H5Tcommit", H5Tcommit2(w.file.id[s], path, copy.id[s], lcpl, H5P_DEFAULT, H5P_DEFAULT));
+    BOTH("H5Tcommit", H5Tcommit2(w.file.id[s], path, copy.id[s], lcpl, tcpl, H5P_DEFAULT));
     close_ids(copy);
     H5Tclose(type);
     H5Pclose(lcpl);
+    H5Pclose(tcpl);
     parent(path, group);
     touch(path);
     touch(group);

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+bool op_again(void);
 bool op_attribute(void);
 bool op_chunk(void);
 bool op_close(void);

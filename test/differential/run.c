@@ -1,6 +1,7 @@
 /* The run itself: see run.h. */
 #include "run.h"
 
+#include <execinfo.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -75,8 +76,11 @@ static void tell_history(void)
     long told = w.told < HISTORY ? w.told : HISTORY;
     for (long i = w.operations > told ? w.operations - told : 0; i < w.operations; i++)
         fprintf(stderr, "%s\n", w.history[i % HISTORY]);
-    fprintf(stderr, "files: %s (native), %s (under test)\nagain: --seed %" PRIu64 " --%s %ld\n", w.name[0], w.name[1],
-            w.seed, w.wanted ? "copies" : "steps", w.wanted ? w.wanted : w.steps);
+    fprintf(stderr,
+            "the file is open with: %s\nfiles: %s (native), %s (under test)\nagain: --seed %" PRIu64 " --%s %ld",
+            *w.opened ? w.opened : "nothing set", w.name[0], w.name[1], w.seed, w.wanted ? "copies" : "steps",
+            w.wanted ? w.wanted : w.steps);
+    fprintf(stderr, w.without ? " --without %s\n" : "\n", w.without);
 }
 
 _Noreturn void differ(hid_t stack, const char *format, ...)
@@ -122,6 +126,9 @@ void on_signal(int number)
 {
     fprintf(stderr, "SIGNAL %d (%s) at step %ld, seed %" PRIu64 ", file %zu", number, strsignal(number), w.step, w.seed,
             w.files);
+    void *frames[30];
+    fprintf(stderr, "\n");
+    backtrace_symbols_fd(frames, backtrace(frames, sizeof frames / sizeof *frames), STDERR_FILENO);
     tell_history();
     _exit(1);
 }
@@ -146,16 +153,23 @@ void keep_stack(long long answer)
 {
     if (answer >= 0)
         return;
-    if (w.native_stack > 0)
-        H5Eclose_stack(w.native_stack);
-    w.native_stack = H5Eget_current_stack();
+    hid_t before = w.native_stack;
+    w.native_stack = H5Eget_current_stack(); /* first: closing a stack clears the current one */
+    if (before > 0)
+        H5Eclose_stack(before);
 }
 
 void close_ids(pair p)
 {
+    long long r[2] = {0, 0};
     for (int s = 0; s < 2; s++)
-        if (p.id[s] >= 0)
-            H5Idec_ref(p.id[s]);
+        if (p.id[s] >= 0 && (r[s] = H5Idec_ref(p.id[s])) > 0)
+            r[s] = 0;
+    if (r[0] < 0 || r[1] < 0) { /* HDF5 may crash after a close that failed */
+        if (r[0] < 0)
+            H5Eprint2(H5E_DEFAULT, stderr);
+        differ(H5E_DEFAULT, "closing an object: native %lld, under test %lld", r[0], r[1]);
+    }
 }
 
 void touch(const char *path)

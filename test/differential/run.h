@@ -77,6 +77,9 @@ extern struct run {
     char name[2][PATH_SIZE];
     pair file;
     size_t driver;        /* of the file: life.c */
+    long lists;           /* of properties that were drawn: properties.c */
+    char opened[700];     /* with which properties the file is open */
+    const char *without;  /* properties that are not drawn: --without; NULL: all are */
     bool plain;           /* that driver keeps no history */
     unsigned external;    /* files outside that the file has */
     char many[PATH_SIZE]; /* the object with very many attributes; "": none */

@@ -2,6 +2,7 @@
 #include "values.h"
 
 #include "compare.h"
+#include "properties.h"
 #include "references.h"
 
 #include <stdio.h>
@@ -26,6 +27,14 @@ static hid_t string_type(void)
     if (chance(30))
         H5Tset_cset(type, H5T_CSET_UTF8);
     return type;
+}
+
+/* References of HDF5 1.8: to objects, in PERCENT, and to regions. */
+static hid_t old_reference_type(unsigned percent)
+{
+    if (has_narrow_addresses()) /* D52 */
+        return number_type();
+    return H5Tcopy(chance(percent) ? H5T_STD_REF_OBJ : H5T_STD_REF_DSETREG);
 }
 
 static hid_t part_type(int depth, bool pointers)
@@ -64,7 +73,7 @@ static hid_t part_type(int depth, bool pointers)
         return H5Tcopy(bits[below(4)]);
     }
     case 5:
-        return H5Tcopy(chance(55) ? H5T_STD_REF_OBJ : H5T_STD_REF_DSETREG);
+        return old_reference_type(55);
     case 6:
         if (!pointers)
             return number_type();
@@ -76,7 +85,7 @@ static hid_t part_type(int depth, bool pointers)
     case 7:
         if (!pointers)
             return number_type();
-        base = chance(20)                ? H5Tcopy(chance(60) ? H5T_STD_REF_OBJ : H5T_STD_REF_DSETREG)
+        base = chance(20)                ? old_reference_type(60)
                : depth > 0 && chance(30) ? part_type(depth - 1, false)
                                          : number_type(); /* D11 */
         type = H5Tvlen_create(base);
@@ -125,7 +134,7 @@ static hid_t part_type(int depth, bool pointers)
 
 hid_t random_type(int depth, bool pointers)
 {
-    return chance(3) ? H5Tcopy(H5T_STD_REF) : part_type(depth, pointers); /* D27 */
+    return chance(3) && takes_newest_formats() /* D48 */ ? H5Tcopy(H5T_STD_REF) : part_type(depth, pointers); /* D27 */
 }
 
 hid_t memory_type(hid_t file, bool same)

@@ -4,11 +4,13 @@
 #include "compare.h"
 #include "datasets.h"
 #include "files.h"
+#include "filter.h"
 #include "h5cow.h"
 #include "life.h"
 #include "operations.h"
 #include "places.h"
 #include "plant.h"
+#include "properties.h"
 #include "transfer.h"
 
 #include <errno.h>
@@ -104,7 +106,9 @@ static void compare_version(const struct version *v, reached how)
     }
     if (twin < 0)
         die("cannot open %s", v->twin);
-    file = H5Fopen(path, H5F_ACC_RDONLY, w.access[how == REACHED_AT]);
+    hid_t access = access_beside(how == REACHED_AT);
+    file = H5Fopen(path, H5F_ACC_RDONLY, access);
+    H5Pclose(access);
     root = file < 0 ? file : H5Gopen2(file, how == REACHED_VERSION && !w.self ? c.prefix : "/", H5P_DEFAULT);
     if (root < 0)
         differ(H5E_DEFAULT, "version %s does not open %s", v->name,
@@ -222,10 +226,12 @@ static void open_pair(bool writable)
     SIDES;
     unsigned flags = writable ? H5F_ACC_RDWR : H5F_ACC_RDONLY;
     note("H5Fopen %s", writable ? "to write" : "to read");
-    pair how = {{file_access(0), file_access(1)}};
+    pair how = file_access(writable);
     if (!OPEN("H5Fopen", w.file, H5Fopen(w.name[s], flags, how.id[s])))
         differ(H5E_DEFAULT, "neither file opens again");
     close_ids(how);
+    if (writable)
+        also("%s", draw_properties(OPENED, w.file.id));
     unsigned intent[2] = {0, 0};
     if (BOTH("H5Fget_intent", H5Fget_intent(w.file.id[s], &intent[s])) && intent[0] != intent[1])
         differ(NO_STACK, "H5Fget_intent: %u, under test %u", intent[0], intent[1]);
@@ -239,7 +245,14 @@ void close_pair(void)
     full_check();
     if (H5Fget_obj_count(w.file.id[0], H5F_OBJ_ALL) != 1 + (ssize_t)w.handles)
         die("an operation since the last opening left an object open: a fault of this test");
-    if (w.handles && chance(35)) { /* the file id goes first: its datasets keep the file open */
+    if (w.handles && close_degree() == H5F_CLOSE_STRONG) {
+        note("H5Fclose, which closes %zu datasets", w.handles);
+        BOTH("H5Fclose", H5Fclose(w.file.id[s]));
+        for (size_t i = 0; i < w.handles; i++)
+            BOTH("H5Iis_valid", H5Iis_valid(w.handle[i].set.id[s]));
+        w.handles = 0;
+    } else if (w.handles && close_degree() != H5F_CLOSE_SEMI /* it would be refused: test_access */ && chance(35)) {
+        /* the file id goes first: its datasets keep the file open */
         note("H5Fclose with %zu datasets open", w.handles);
         BOTH("H5Fclose", H5Fclose(w.file.id[s]));
         w.file.id[0] = w.file.id[1] = H5I_INVALID_HID;
@@ -254,12 +267,26 @@ void close_pair(void)
             drop_handle(0);
     } else {
         note("H5Fclose");
+        const unsigned long asked = filter_calls();
         while (w.handles)
             drop_handle(0);
         BOTH("H5Fclose", H5Fclose(w.file.id[s]));
+        if (filter_calls() != asked)
+            differ(NO_STACK, "closing the file asks filters whether they can be used");
     }
     w.file.id[0] = w.file.id[1] = H5I_INVALID_HID;
     after_close();
+}
+
+/* The list with which the file was created, for programs that create it again as they did before; H5close closes lists. */
+static unsigned char created_with[4096];
+
+static void keep_creation(hid_t plist)
+{
+    size_t size = 0;
+    if (H5Pencode2(plist, NULL, &size, H5P_DEFAULT) < 0 || size > sizeof created_with ||
+        H5Pencode2(plist, created_with, &size, H5P_DEFAULT) < 0)
+        die("a creation list of %zu bytes cannot be kept", size);
 }
 
 void create_pair(void)
@@ -268,19 +295,20 @@ void create_pair(void)
     w.first = w.versions = 0;
     w.aside = 0;
     hid_t plist = H5Pcreate(H5P_FILE_CREATE);
-    unsigned tracked = chance(60) ? 0 : H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
-    H5Pset_link_creation_order(plist, tracked);
-    if (chance(30))
-        H5Pset_attr_creation_order(plist, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
     /* native HDF5 1.14.5 does not open a family of files with a user block again */
     hsize_t block = w.plain || chance(85) ? 0 : (hsize_t)512 << below(4);
     H5Pset_userblock(plist, block);
-    note("H5Fcreate, links tracked %u, user block %u", tracked, (unsigned)block);
-    pair how = {{file_access(0), file_access(1)}};
+    note("H5Fcreate, user block %u", (unsigned)block);
+    forget_created_file();
+    pair how = file_access(true);
+    also("%s", draw_properties(FILE_CREATION, (hid_t[]){plist, plist}));
+    keep_creation(plist);
     if (!OPEN("H5Fcreate", w.file, H5Fcreate(w.name[s], H5F_ACC_TRUNC, plist, how.id[s])))
         die("cannot create files in %s", w.dir);
     close_ids(how);
     H5Pclose(plist);
+    know_created_file();
+    also("%s", draw_properties(OPENED, w.file.id));
     *w.many = 0;
     w.deleted = w.tagged = w.counted = w.copied = w.renumbered = w.mixed = w.merged = w.restored = false;
     w.addresses.count = w.addresses.regions = 0;
@@ -324,7 +352,7 @@ bool op_forget(void)
 {
     const char **names;
     size_t count = 0, had;
-    bool collect = chance(70);
+    bool collect = chance(70) && !keeps_free_space();
 
     if (!w.writable || w.self || w.plain || w.versions <= w.first)
         return false;
@@ -385,29 +413,31 @@ bool op_truncate(void)
     SIDES;
     if (!w.writable)
         return false;
-    hid_t plist = H5Fget_create_plist(w.file.id[0]), root = H5Gopen2(w.file.id[0], "/", H5P_DEFAULT),
-          of_root =
-              H5Gget_create_plist(root); /* the other one knows of these only in the opening that created the file */
-    unsigned order = 0;
     bool otherwise = chance(20);
-    H5Pget_link_creation_order(of_root, &order);
-    if (otherwise)
-        order = order ? 0 : H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
-    H5Pset_link_creation_order(plist, order);
-    H5Pget_attr_creation_order(of_root, &order);
-    H5Pset_attr_creation_order(plist, order);
-    H5Pclose(of_root);
-    H5Gclose(root);
+    unsigned order = 0;
     close_pair();
+    hid_t plist = H5Pdecode(created_with);
+    H5Pget_link_creation_order(plist, &order);
     note("H5Fcreate over the existing file%s", otherwise ? ", with other creation properties" : "");
     w.deleted = true;
+    if (chance(50)) /* the program makes what it made before, by the same names */
+        w.named = 0;
     for (size_t i = 0; i < w.addresses.count; i++)
         w.addresses.at[i].alive = false;
-    pair how = {{file_access(0), file_access(1)}};
+    if (otherwise)
+        forget_created_file();
+    pair how = file_access(true);
+    if (otherwise) {
+        also("%s", draw_properties(FILE_CREATION, (hid_t[]){plist, plist}));
+        H5Pset_link_creation_order(plist, order ? 0 : H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
+        keep_creation(plist);
+    }
     if (!OPEN("H5Fcreate", w.file, H5Fcreate(w.name[s], H5F_ACC_TRUNC, plist, how.id[s])))
         differ(H5E_DEFAULT, "the files cannot be created anew");
     close_ids(how);
     H5Pclose(plist);
+    know_created_file();
+    also("%s", draw_properties(OPENED, w.file.id));
     *w.many = 0;
     if (otherwise && !w.self && !w.plain) {
         char old[PATH_SIZE];
