@@ -389,7 +389,7 @@ except OSError:
 
 
 def test_room_of_a_program_that_was_killed_is_given_back_by_the_next_one(made):
-    code = PREPARE + "import h5py\nf = h5py.File(path, 'r+')\nf['lost'] = np.random.default_rng(5).random(100000)\nos.kill(os.getpid(), 9)\n"
+    code = PREPARE + "import h5py\nf = h5py.File(path, 'r+')\nf['lost'] = np.random.default_rng(5).random(600000)\nos.kill(os.getpid(), 9)\n"
     assert run(sys.executable, "-c", code, made, "none").returncode == 128 + 9
     code = PREPARE + "import h5py\nf = h5py.File(path, 'r+')\nf['one'] = 1\nf.close()\n"
     check_kept(run(sys.executable, "-c", code, made, "none"), made)

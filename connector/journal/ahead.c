@@ -13,6 +13,8 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
 
 #define PAGE   ((uint64_t)4096)
 #define STEP   ((uint64_t)1 << 20)
@@ -20,10 +22,23 @@
 #define COMMIT ((uint64_t)64 << 10) /* what belongs to the head and the version beside the chunks */
 /* As much waits in HDF5's own buffer, natively: its lack of room is told when the dataset, or the file, is flushed or closed. */
 #define UNASKED ((uint64_t)64 << 10)
+/* Where a disk has so much free, nothing is taken for the first STEP of an opening: a small session would pay for it with half its time. */
+#define PLENTY ((uint64_t)64 << 20)
 
 static uint64_t larger(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
+}
+
+/* Is there far more room than a small session needs, and may the file end at END? Quotas are not seen. */
+static bool plenty(const cow_journal *journal, uint64_t end)
+{
+    struct statvfs about;
+    struct rlimit limit;
+
+    return journal->disk.calls == &cow_disk_system && fstatvfs(journal->disk.fd, &about) == 0 &&
+           (uint64_t)about.f_bavail >= PLENTY / (about.f_frsize > 0 ? about.f_frsize : 1) &&
+           getrlimit(RLIMIT_FSIZE, &limit) == 0 && (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= end);
 }
 
 /* Room from what is there to END. 1: it is taken; 0: nothing can be taken on this file system; -1: there is none, errno says why. */
@@ -52,8 +67,15 @@ int cow_journal_room(cow_journal *journal, uint64_t bytes, bool all)
     from = larger(larger(journal->end, journal->protect), journal->size);
     if (journal->unasked == 0)
         journal->unasked = from + UNASKED;
-    if (!all && from + waits <= journal->unasked)
+    if ((!all || journal->ahead_step > 0) && from + waits <= journal->unasked)
         return 0;
+    if (journal->ahead_step == 0) { /* asked for the first time */
+        journal->ahead_step = STEP;
+        if (waits <= STEP && plenty(journal, from + 2 * STEP)) {
+            journal->unasked = from + STEP;
+            return 0;
+        }
+    }
     end = (from + waits + COMMIT + PAGE - 1) / PAGE * PAGE;
     if (end <= journal->ahead_end)
         return 0;
@@ -62,7 +84,6 @@ int cow_journal_room(cow_journal *journal, uint64_t bytes, bool all)
     if (written < from && from - written <= STEP)
         from = written;
     from = larger(from / PAGE * PAGE, journal->ahead_end);
-    journal->ahead_step = larger(journal->ahead_step, STEP);
     if ((status = take(journal, from, end + journal->ahead_step)) < 0)
         status = take(journal, from, end);
     journal->never_ahead = status == 0;
