@@ -173,7 +173,7 @@ static void restore(const request *r, int *lifted)
 static int run_with(const char *directory, char *witness, const request *r, char **command)
 {
     char *search = cli_plugin_search_path(directory), *connector = cli_plugin_connector(r->options);
-    cli_watch *watch = r->quiet ? NULL : cli_watch_new(); /* nobody is told what it sees */
+    cli_watch *watch = cli_watch_new();
     cli_lives *lives = r->quiet ? NULL : cli_lives_begin(command);
     cli_heard heard;
     bool ran = false;

@@ -31,14 +31,6 @@ def test_a_program_that_goes_on_as_it_was_costs_a_few_short_reads_a_look(tmp_pat
     assert sum("/maps" in look or "/environ" in look for look in looks) <= 1, looks
 
 
-@pytest.mark.skipif(shutil.which("strace") is None, reason="no strace here")
-def test_where_nobody_is_told_nobody_looks(tmp_path):
-    log = tmp_path / "log"
-    code = "import h5py, time; time.sleep(1)"
-    done = watched(["strace", "-o", log, "-e", "trace=openat", H5COW, "run", "-q", "--", sys.executable, "-c", code])
-    assert done.returncode == 0 and re.search(r"/proc/\d+/", log.read_text()) is None
-
-
 LATE = {
     "loaded late": "time.sleep(3); ctypes.CDLL(old); time.sleep(1)",
     "a child": "time.sleep(3); subprocess.run([sys.executable, '-c', load])",
