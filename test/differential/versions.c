@@ -424,9 +424,7 @@ bool op_truncate(void)
         w.named = 0;
     for (size_t i = 0; i < w.addresses.count; i++)
         w.addresses.at[i].alive = false;
-    if (otherwise)
-        forget_created_file();
-    pair how = file_access(true);
+    pair how = file_access(true); /* for what the list has from the creation before as well */
     if (otherwise) {
         also("%s", draw_properties(FILE_CREATION, (hid_t[]){plist, plist}));
         H5Pset_link_creation_order(plist, order ? 0 : H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
