@@ -296,8 +296,10 @@ int cli_compact(const char *path, const cli_compact_options *options, cli_compac
     if ((status = claim(&output, name, options->wait, &about)) == 0 && (status = look_at_journal(name)) == 0 &&
         (status = look_for_room(&output, &about)) == 0 &&
         (status = make_and_compare(name, &output, &about, answer)) == 0) {
-        answer->after = fstat(output.new.file, &new) == 0 ? (uint64_t) new.st_size : 0;
-        if (!options->dry)
+        answer->after = fstat(output.new.file, &new) == 0 ? (uint64_t)new.st_size : 0;
+        if (answer->after >= answer->before) /* it is as small as it can be */
+            answer->after = answer->before;
+        else if (!options->dry)
             status = cli_output_place(&output, name);
     }
     cli_output_drop(&output);

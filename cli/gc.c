@@ -168,6 +168,10 @@ static int compact(const char *name, bool dry, bool quiet, bool json, unsigned w
         json_object_object_add(answer, "bytes_after", json_object_new_uint64(made.after));
         return cli_json(answer);
     }
+    if (made.after == made.before) {
+        printf("%s: is as small as it can be, %s: nothing was changed\n", name, cli_bytes(before, (double)made.before));
+        return cli_flush();
+    }
     printf("%s: %s %s instead of %s\n", name, dry ? "would have" : "has", cli_bytes(after, (double)made.after),
            cli_bytes(before, (double)made.before));
     return cli_flush();

@@ -250,8 +250,7 @@ static int collect(collecting *c)
     const uint64_t *ended;
     int status = collect_slots(c) < 0 || collect_views(c) < 0 || collect_heads(c) < 0 ? -1 : 0;
 
-    if (status == 0 && c->answer->chunks == 0 && c->views == 0 && cow_reach_ended(c->reach, &ended) == 0 &&
-        cow_space_kept(c->file))
+    if (status == 0 && c->answer->chunks == 0 && c->views == 0 && cow_reach_ended(c->reach, &ended) == 0)
         return 0; /* nothing was written */
     if (status == 0)
         status = cow_space_create(c->file);

@@ -77,16 +77,39 @@ static int tag_exists(cow_file *file, const char *tag)
     return exists <= 0 ? exists : cow_native_exists(file->loc, path);
 }
 
+/* Does TAG, which is there, lead to VERSION? 1, 0, -1 */
+static int tag_leads_to(cow_file *file, const char *tag, const char *version)
+{
+    char path[COW_PATH_MAX + 256], *value;
+    H5L_info2_t info;
+    size_t size;
+    int same;
+
+    snprintf(path, sizeof path, COW_PATH_TAGS "/%s", tag);
+    if (cow_native_link_info(file->loc, path, &info) < 0)
+        return -1;
+    if (info.type != H5L_TYPE_SOFT)
+        return 0;
+    if ((value = cow_native_link_value(file->loc, path, &size)) == NULL)
+        return -1;
+    same = strcmp(value, version) == 0;
+    free(value);
+    return same;
+}
+
 int cow_file_tag(cow_file *file, const char *revision, const char *tag, bool move)
 {
     char version[1024], what[1024];
     uint64_t row;
-    int own;
+    int own, same = 0;
 
     if (cow_operation_begin(file) < 0 || cow_revision_resolve(file->native, revision, version, sizeof version) < 0 ||
         cow_version_name_check("the tag", tag) < 0 || (own = tag_exists(file, tag)) < 0 ||
-        may_be_called(file, "the tag", tag, own && move, 0) < 0 || cow_version_row(file, version, &row) < 0)
+        may_be_called(file, "the tag", tag, own && move, 0) < 0 || cow_version_row(file, version, &row) < 0 ||
+        (own && (same = tag_leads_to(file, tag, version)) < 0))
         return -1;
+    if (same) /* nothing is written where nothing changes */
+        return 0;
     snprintf(what, sizeof what, "tag %s: version %s", tag, called(version));
     return cow_operation_end(file, put_tag(file, tag, version), COW_OPERATION_TAG, row, what);
 }
@@ -310,8 +333,11 @@ int cow_file_rename_version(cow_file *file, const char *revision, const char *na
     renaming r = {.file = file, .from = version, .to = to};
     int status;
 
-    if (cow_operation_begin(file) < 0 || cow_revision_resolve(file->native, revision, version, sizeof version) < 0 ||
-        cow_version_row(file, version, &r.row) < 0 || may_be_called(file, "the name", name, false, r.row + 1) < 0 ||
+    if (cow_operation_begin(file) < 0 || cow_revision_resolve(file->native, revision, version, sizeof version) < 0)
+        return -1;
+    if (strcmp(called(version), name) == 0) /* nothing is written where nothing changes */
+        return 0;
+    if (cow_version_row(file, version, &r.row) < 0 || may_be_called(file, "the name", name, false, r.row + 1) < 0 ||
         cow_snapshots_load(file) < 0)
         return -1;
     snprintf(to, sizeof to, COW_PATH_VERSIONS "/%s", name);
@@ -336,6 +362,10 @@ int cow_file_set_message(cow_file *file, const char *revision, const char *messa
     if (cow_operation_begin(file) < 0 || cow_revision_resolve(file->native, revision, version, sizeof version) < 0 ||
         cow_version_row(file, version, &at) < 0 || cow_layout_log_read(file->loc, at, &row) < 0)
         return -1;
+    if (strcmp(row.message == NULL ? "" : row.message, message) == 0) { /* nothing is written where nothing changes */
+        cow_layout_log_row_free(&row);
+        return 0;
+    }
     status = asprintf(&what, "version %s described anew; it was: %s", called(version),
                       row.message == NULL ? "" : row.message);
     cow_layout_log_row_free(&row);
