@@ -47,11 +47,6 @@ void cow_space_close(cow_file *file)
         cow_file_close_table(&file->space->table);
 }
 
-bool cow_space_kept(const cow_file *file)
-{
-    return file->space->table != NULL;
-}
-
 static bool has_block(const cow_file *file)
 {
     return file->journal != NULL && cow_journal_base(file->journal) != 0;

@@ -12,8 +12,6 @@ cow_space *cow_space_new(void);
 void cow_space_free(cow_space *space);
 /* Where the file has the table, what stands in it is given out again. What cannot be read is not: no error. */
 int cow_space_open(cow_file *file);
-/* Has it? */
-bool cow_space_kept(const cow_file *file);
 /* From now on the file has it. */
 int cow_space_create(cow_file *file);
 void cow_space_close(cow_file *file);
