@@ -124,7 +124,8 @@ bool cow_file_changed(const cow_file *file);
 /* The changes since the last commit are dropped, and nothing more is written; until its last handle is closed the file
  * shows them, and cannot be opened anew. */
 int cow_file_abandon(cow_file *file);
-/* -1: it is abandoned, so that what the program has written is in memory only. */
+/* Has the program dropped its changes, so that they are in memory only? The other: -1 where it has. */
+bool cow_file_dropped(const cow_file *file);
 int cow_file_wanted(const cow_file *file);
 /* The head becomes as it was in a version: h5cow_restore in h5cow.h. The caller commits. -1, once something was changed: the file is
  * abandoned. */

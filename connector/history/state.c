@@ -84,9 +84,14 @@ bool cow_file_ended(const cow_file *file)
     return file->state->kind == COW_FILE_FAILED || file->state->kind == COW_FILE_ABANDONED;
 }
 
+bool cow_file_dropped(const cow_file *file)
+{
+    return file->state->kind == COW_FILE_ABANDONED;
+}
+
 int cow_file_wanted(const cow_file *file)
 {
-    if (file->state->kind != COW_FILE_ABANDONED)
+    if (!cow_file_dropped(file))
         return 0;
     return cow_error(COW_READ_ONLY,
                      "%s: nothing can be written, and nothing is committed, since the program dropped its changes "

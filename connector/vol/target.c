@@ -83,7 +83,8 @@ int cow_home_may_write(cow_home *home, const char *what, const char *path)
 
 herr_t cow_home_wrote(const cow_home *home, herr_t status)
 {
-    return status < 0 || home == NULL || home->file == NULL || !cow_file_writable(home->file)
+    return status < 0 || home == NULL || home->file == NULL || !cow_file_writable(home->file) ||
+                   cow_file_dropped(home->file) /* a flush then has nothing to do */
                ? status
                : cow_file_may_write(home->file);
 }
