@@ -62,6 +62,20 @@ def lookup3(data):
     return b
 
 
+FULL = set((TEST / "full.txt").read_text().splitlines())
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "full: named in test/full.txt, so only ./dev test --full runs it")
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if f"{item.path.name}::{item.function.__name__}" in FULL:
+            item.add_marker("full")
+
+
 def pytest_terminal_summary(terminalreporter):
     terminalreporter.write_line(again())
 

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""All tests, one part after the other; the last line counts them. ./dev test builds everything and calls this.
+"""The tests, one part after the other; the last line counts them. ./dev test builds what they need and calls this.
 
-usage: run.py [--long] [--suites | --wheel [--fast] | --mpi | --browser | --hdf5 2 [--short]] [--write-docs] [--steps N] [--seed S]
-              [--kills N] [--many SECONDS]
+usage: run.py [--full | --rest] [--long] [--suites | --wheel [--fast] | --mpi | --browser | --hdf5 2 [--short]] [--write-docs]
+              [--steps N] [--seed S] [--kills N] [--many SECONDS]
+
+Two tiers. The default is what a change is tried with: minutes. --full is everything; --rest is what --full has beyond the
+default. Tests that take more than some seconds belong to the full run alone: test/full.txt names them.
 
 Each part prints its own counted line and keeps its whole output in build/test-logs. A part that cannot be counted, or
 that ends badly without a failed test, counts as one failed test: nothing that was not run can look like a success.
 """
 
 import argparse
+import json
 import os
 import pathlib
 import re
@@ -21,16 +25,21 @@ from concurrent.futures import ThreadPoolExecutor
 from seeds import seed
 
 TEST = pathlib.Path(__file__).resolve().parent
+FULL = set((TEST / "full.txt").read_text().splitlines())  # tests of the full run alone: C tests by name, others as FILE::FUNCTION
 BUILD = pathlib.Path(os.environ.get("H5COW_BUILD", TEST.parent / "build/release")).parent
 LOGS = BUILD / "test-logs"
 STEPS = 16_000  # of the differential test, all runs together
+DEFAULT_STEPS = 2_000  # in the default tier
 SUITES_STEPS = 50_000  # with --suites
 RUNS = 8  # of the differential test, each with its own seed
+DEFAULT_RUNS = 2
 # Properties that the differential test is not clean with yet: with a small metadata cache the count of a named type may be too high,
 # and library bounds of each session have not run long enough.
 LEFT_OUT = "bounds,metadata-cache"
 COPIES = 200  # of H5Ocopy with all combinations of flags; 5,000 with ./dev reliability --only 12
 KILLS = 300  # of a writer beside readers
+DEFAULT_KILLS = 20
+LONG = 5  # seconds: a test of the default tier that takes longer belongs to the full run
 MANY = 40  # seconds of many readers at one file
 PART_TIMEOUT = 3 * 3600  # seconds; what hangs is ended long before, by limits of its own
 SUITES = {  # name for --only -> what is printed, its runner, whether it runs without --suites
@@ -80,12 +89,12 @@ class Tests:
 
     def __init__(self):
         self.total = [0, 0, 0]
-        self.started = time.monotonic()
+        self.begun = self.started = time.monotonic()
 
     def count(self, title, counts):
         now = time.monotonic()
         self.total = [a + b for a, b in zip(self.total, counts)]
-        seconds = f"({now - self.started:.0f} s)"
+        seconds = f"({now - self.started:.0f} s; {now - self.begun:.0f} s so far)"
         self.started = now
         print("{}: {} passed, {} failed, {} skipped {}".format(title, *counts, seconds), flush=True)
 
@@ -165,9 +174,9 @@ def junit(path):
     return count
 
 
-def c_tests(tests, title, build, setup=None, names=()):
-    """The tests that meson knows of one build folder, or of those the suite that is named like the SETUP, or NAMES."""
-    command = ["meson", "test", "-C", BUILD / build, "--no-rebuild", "--print-errorlogs", "--timeout-multiplier", "6", *names]
+def c_tests(tests, title, build, *which, setup=None):
+    """The tests that meson knows of one build folder; WHICH: names, or options that choose. With SETUP those of its suite."""
+    command = ["meson", "test", "-C", BUILD / build, "--no-rebuild", "--print-errorlogs", "--timeout-multiplier", "6", *which]
     name = "testlog"
     if setup:
         command += ["--setup", setup, "--suite", setup]
@@ -175,22 +184,39 @@ def c_tests(tests, title, build, setup=None, names=()):
     tests.part(title, command, junit(BUILD / build / "meson-logs" / f"{name}.junit.xml"))
 
 
-def differential(tests, steps, copies=COPIES):
+def names_of(build, long):
+    """The C tests of a build folder that belong to the full run alone, or the others."""
+    told = subprocess.run(["meson", "introspect", "--tests", BUILD / build], capture_output=True, text=True, check=True).stdout
+    return [test["name"] for test in json.loads(told) if (test["name"] in FULL) == long]
+
+
+def tell_long(path):
+    """Name the tests of a JUnit file that belong to the full run."""
+    for case in ElementTree.parse(path).getroot().iter("testcase") if path.exists() else ():
+        if float(case.get("time") or 0) > LONG:
+            print(f"    more than {LONG} s, belongs to the full run: {case.get('classname')} {case.get('name')}, {case.get('time')} s")
+
+
+def differential(tests, steps, runs=RUNS, copies=COPIES):
     """Each run has a seed of its own; a failed run's log ends with the arguments that repeat it."""
-    each, title = -(-steps // RUNS), f"Differential test, {RUNS} x "
+    each, title = -(-steps // runs), f"Differential test, {runs} x "
     program = BUILD / "release/test/differential"
-    commands = {f"seed {s}": [program, "--steps", each, "--seed", s, "--without", LEFT_OUT] for s in range(seed(), seed() + RUNS)}
+    commands = {f"seed {s}": [program, "--steps", each, "--seed", s, "--without", LEFT_OUT] for s in range(seed(), seed() + runs)}
     title += f"{each} steps"
     if copies:
-        commands[f"copies, seed {seed() + RUNS}"] = [program, "--copies", copies, "--seed", seed() + RUNS, "--without", LEFT_OUT]
+        commands[f"copies, seed {seed() + runs}"] = [program, "--copies", copies, "--seed", seed() + runs, "--without", LEFT_OUT]
         title += f" and {copies} copies"
     tests.programs(title, commands, {**os.environ, "HDF5_VOL_CONNECTOR": "h5cow"})
 
 
+def kill(tests, kills):
+    tests.programs("Kill -9", {"kills.py": [sys.executable, "-B", TEST / "kills.py", "--kills", kills]}, os.environ)
+
+
 def crowds(tests, kills, seconds):
     """Several programs at one file, one crowd after the other: each has readers enough for all cores."""
+    kill(tests, kills)
     for title, command in (
-        ("Kill -9", [TEST / "kills.py", "--kills", kills]),
         ("Many readers", [TEST / "many.py", "--seconds", seconds]),
         ("Forgetting under fire", [TEST / "fire.py", "--kills", max(20, kills // 5)]),
         ("Histories at random", [TEST / "histories.py", "--count", max(10, kills // 10)]),
@@ -198,12 +224,13 @@ def crowds(tests, kills, seconds):
         tests.programs(title, {command[0].name: [sys.executable, "-B", *command]}, os.environ)
 
 
-def from_outside(tests, title, path, env):
-    """pytest, a file of tests on each core; what it skips is named."""
+def from_outside(tests, title, path, env, *which):
+    """pytest, a file of tests on each core; what it skips is named. WHICH: options that choose tests."""
     xml = LOGS / f"{log_file(title).stem}.xml"
     command = [sys.executable, "-B", "-m", "pytest", "-q", "-rsfE", "-p", "no:cacheprovider", f"--junit-xml={xml}", path]
-    command += ["-n", str(os.cpu_count()), "--dist", "loadfile"]
+    command += ["-n", str(os.cpu_count()), "--dist", "loadfile", *which]
     tests.part(title, command, junit(xml), shown=r"SKIPPED", env=env)
+    return xml
 
 
 def suite_of_others(title, runner, *more, python=sys.executable, env=None):
@@ -260,7 +287,7 @@ def suites_of_others(tests, everything, only):
 
 def with_hdf5(tests, release, steps, short):
     """What is up to the HDF5 library, with the one that is here."""
-    c_tests(tests, f"C tests with HDF5 {release}", "release", names=HDF5_TESTS if short else ())
+    c_tests(tests, f"C tests with HDF5 {release}", "release", *(HDF5_TESTS if short else ()))
     from_outside(tests, "Files between HDF5 1 and 2", TEST / "test_between.py", None)
     # HDF5 2.2.0, as Debian builds it, ends in H5O_msg_flush while it copies a copy of a named type: differential --self
     # --copies 200 --seed 3087188194
@@ -299,9 +326,36 @@ def bit_rot(tests):
     tests.programs("Bit rot", {"small": [*run, "--part", "small"], "large": [*run, "--part", "large"]}, env)
 
 
+def default_tier(tests, steps, kills):
+    c_tests(tests, "C tests with ASan and UBSan", "sanitize", *names_of("sanitize", False))
+    tell_long(BUILD / "sanitize/meson-logs/testlog.junit.xml")
+    tell_long(from_outside(tests, "Tests from outside", TEST, None, "-m", "not full"))
+    differential(tests, steps or DEFAULT_STEPS, DEFAULT_RUNS, copies=0)
+    kill(tests, kills or DEFAULT_KILLS)
+
+
+def rest_of_full(tests, steps, kills, seconds, long):
+    """What the default tier leaves out. The short C tests run here once more, without sanitizers."""
+    elsewhere(tests)
+    c_tests(tests, "C tests", "release")
+    c_tests(tests, "C tests with ASan and UBSan, the long ones", "sanitize", *names_of("sanitize", True))
+    c_tests(tests, "C tests under valgrind", "release", setup="valgrind")
+    c_tests(tests, "C tests with threads under ThreadSanitizer", "threads", "workers", "threads")
+    from_outside(tests, "Tests from outside, the long ones", TEST, None, "-m", "full")
+    differential(tests, steps or (10 * STEPS if long else STEPS))
+    crowds(tests, kills or (10 * KILLS if long else KILLS), seconds)
+    if long:
+        damage(tests)
+        bounds(tests)
+        bit_rot(tests)
+    suites_of_others(tests, False, None)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--long", action="store_true", help="ten times as many random steps, more damaged files")
+    parser.add_argument("--full", action="store_true", help="all tests, not only those that are quick")
+    parser.add_argument("--rest", action="store_true", help="what --full has beyond the default")
+    parser.add_argument("--long", action="store_true", help="--full, with ten times as many random steps and more damaged files")
     parser.add_argument("--suites", action="store_true", help="only the test-suites of others, and more random steps")
     parser.add_argument("--wheel", action="store_true", help="only the wheel, and the Python package in it")
     parser.add_argument("--fast", action="store_true", help="with --wheel: what the default run has of it")
@@ -309,15 +363,14 @@ def main():
     parser.add_argument("--browser", action="store_true", help="only the page of h5cow report, in a browser")
     parser.add_argument("--write-docs", action="store_true", help="with --suites, --wheel or --hdf5: write what was run into docs/conformance.md")
     parser.add_argument("--only", action="append", choices=SUITES, help="with --suites: only this one; several times")
-    parser.add_argument("--steps", type=int, help=f"steps of the differential test (default {STEPS}, with --suites {SUITES_STEPS})")
+    parser.add_argument("--steps", type=int, help=f"steps of the differential test (default {DEFAULT_STEPS}, of --full {STEPS}, with --suites {SUITES_STEPS})")
     parser.add_argument("--seed", type=int, help="where all random numbers begin (default: drawn anew)")
     parser.add_argument("--hdf5", help="2: only what is up to the HDF5 library, with that release (./dev builds with it)")
     parser.add_argument("--short", action="store_true", help="with --hdf5: what fits into a default run")
-    parser.add_argument("--kills", type=int, help=f"kills of a writer (default {KILLS})")
+    parser.add_argument("--kills", type=int, help=f"kills of a writer (default {DEFAULT_KILLS}, of --full {KILLS})")
     parser.add_argument("--many", type=int, default=MANY, help=f"seconds of many readers (default {MANY})")
     arguments = parser.parse_args()
-    kills = arguments.kills or (10 * KILLS if arguments.long else KILLS)
-    steps = arguments.steps or (SUITES_STEPS if arguments.suites else 10 * STEPS if arguments.long else STEPS)
+    full = arguments.full or arguments.long
 
     if arguments.seed is not None:
         os.environ["H5COW_TEST_SEED"] = str(arguments.seed)
@@ -341,23 +394,16 @@ def main():
         wheel(tests, arguments.fast)
         write_docs(tests, arguments.write_docs)
         return tests.end()
-    if not arguments.suites:
-        elsewhere(tests)
-        c_tests(tests, "C tests", "release")
-        c_tests(tests, "C tests with ASan and UBSan", "sanitize")
-        c_tests(tests, "C tests under valgrind", "release", "valgrind")
-        c_tests(tests, "C tests with threads under ThreadSanitizer", "threads", names=["workers", "threads"])
-        from_outside(tests, "Tests from outside", TEST, None)
-        differential(tests, steps)
-        crowds(tests, kills, arguments.many)
-        if arguments.long:
-            damage(tests)
-            bounds(tests)
-            bit_rot(tests)
-    elif not arguments.only:
-        differential(tests, steps)
-        from_outside(tests, "Tools", TEST / "test_tools.py", {**os.environ, "H5COW_SUITES": "1"})
-    suites_of_others(tests, arguments.suites, arguments.only)
+    if arguments.suites:
+        if not arguments.only:
+            differential(tests, arguments.steps or SUITES_STEPS)
+            from_outside(tests, "Tools", TEST / "test_tools.py", {**os.environ, "H5COW_SUITES": "1"})
+        suites_of_others(tests, True, arguments.only)
+    else:
+        if full or not arguments.rest:
+            default_tier(tests, arguments.steps, arguments.kills)
+        if full or arguments.rest:
+            rest_of_full(tests, arguments.steps, arguments.kills, arguments.many, arguments.long)
     write_docs(tests, arguments.write_docs and arguments.suites)
     return tests.end()
 
