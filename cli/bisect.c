@@ -411,9 +411,10 @@ static int no_dataset(const bisection *b)
     for (size_t i = b->length; i-- > 0;)
         if (cli_version_object(&b->last.file, &b->rows[b->chain[i]], b->path, &type) != UINT64_MAX &&
             type == H5O_TYPE_DATASET)
-            return cli_fail("nothing can be told of version %s, the last one, which has no dataset '%s': name an older one "
-                            "that is bad, such as %s@%s",
-                            b->last.name, b->path, b->last.file.name, b->rows[b->chain[i]].name);
+            return cli_fail(
+                "nothing can be told of version %s, the last one, which has no dataset '%s': name an older one "
+                "that is bad, such as %s@%s",
+                b->last.name, b->path, b->last.file.name, b->rows[b->chain[i]].name);
     return cli_fail("no version of '%s' has a dataset '%s'", b->last.file.name, b->path);
 }
 

@@ -44,10 +44,7 @@ typedef struct expected_view {
     uint64_t pool;
     hid_t plan[2]; /* of a composed chunk: its mappings, in either of two ways; else H5I_INVALID_HID */
 } expected_view;
-#define NO_PLAN                                                                                                        \
-    {                                                                                                                  \
-        H5I_INVALID_HID, H5I_INVALID_HID                                                                               \
-    }
+#define NO_PLAN {H5I_INVALID_HID, H5I_INVALID_HID}
 
 /* Does a mapping show all of the view of a node, or of a composed chunk? */
 static bool shows_all(const expected_view *e, const cow_mapping *m)
@@ -79,7 +76,8 @@ static bool is_cut(hid_t view, hid_t source, unsigned rank, const cow_mapping *m
         cut.count[d] = last[d] - first[d] + 1;
         good = cut.count[d] <= m->count[d];
     }
-    good = is_box(view, rank, m->start, cut.count) & is_box(source, rank, m->source_start, cut.count) & good; /* closes both */
+    good = is_box(view, rank, m->start, cut.count) & is_box(source, rank, m->source_start, cut.count) &
+           good; /* closes both */
     return good && !cow_view_too_large(&cut, rank);
 }
 

@@ -105,8 +105,9 @@ static int compare_datasets(const tree_walk *w, const hid_t dataset[FILES])
             return unreadable(w, i);
     if (kept[OLD] != kept[NEW] || (kept[OLD] ? same_chunks(root, row) : same_native(dataset)))
         return 0;
-    return cli_fail("a dataset of '%s' would be stored otherwise in the new file: nothing was changed; please report this",
-                    w->name);
+    return cli_fail(
+        "a dataset of '%s' would be stored otherwise in the new file: nothing was changed; please report this",
+        w->name);
 }
 
 /* ---- the walk ---- */
@@ -134,8 +135,8 @@ static int note_pair(tree_walk *w, uint64_t old, uint64_t new)
     } else if (info[OLD].type == H5O_TYPE_DATASET)
         status = compare_datasets(w, object);
     if (cli_map_put(&w->stamped, new, 1) &&
-        (info[OLD].atime != info[NEW].atime || info[OLD].mtime != info[NEW].mtime || info[OLD].ctime != info[NEW].ctime ||
-         info[OLD].btime != info[NEW].btime)) {
+        (info[OLD].atime != info[NEW].atime || info[OLD].mtime != info[NEW].mtime ||
+         info[OLD].ctime != info[NEW].ctime || info[OLD].btime != info[NEW].btime)) {
         CLI_RESERVE(w->times, w->room, w->count, 1);
         w->times[w->count++] = (object_times){new, info[OLD]};
     }

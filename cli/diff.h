@@ -20,8 +20,8 @@ typedef struct cli_diff {
     bool same_file;                  /* addresses and tokens mean the same in both */
     double absolute, relative;       /* differences of numbers up to these count as none */
     cli_diff_enough enough;
-    uint64_t listed;                 /* elements that are told one by one, of a dataset */
-    const hsize_t *start, *count;    /* of datasets, only the elements of this box; NULL: all */
+    uint64_t listed;              /* elements that are told one by one, of a dataset */
+    const hsize_t *start, *count; /* of datasets, only the elements of this box; NULL: all */
     /* Is told of each element that differs, with its position; may be NULL. */
     void (*element)(void *context, const hsize_t position[]);
     /* Is asked for each chunk of both that may differ, with the entries of the two leaves: is it to be compared? May be NULL. */
@@ -32,8 +32,8 @@ typedef struct cli_diff {
     json_object *list; /* `tell`s own */
     size_t differences, troubles;
     uint64_t compared, all; /* elements, so far, and of all datasets; all 0: not known, or nobody wants to know */
-    cow_map met;       /* pairs of objects that were compared */
-    cow_map places;    /* pairs of objects that stand at the same path; empty: not looked for yet */
+    cow_map met;            /* pairs of objects that were compared */
+    cow_map places;         /* pairs of objects that stand at the same path; empty: not looked for yet */
 } cli_diff;
 
 /* Everything at PATH and below. 0, or CLI_FAILED: said on standard error. */

@@ -16,15 +16,13 @@ static json_object *text_or_null(const char *text)
 
 static json_object *library_json(const cli_library *l)
 {
-    static const char *const services[] = {[CLI_SERVED] = "served",
-                                           [CLI_UNUSED] = "not used",
-                                           [CLI_NOT_CHOSEN] = "not chosen",
-                                           [CLI_REFUSED] = "refused"};
+    static const char *const services[] = {
+        [CLI_SERVED] = "served", [CLI_UNUSED] = "not used", [CLI_NOT_CHOSEN] = "not chosen", [CLI_REFUSED] = "refused"};
     json_object *library = json_object_new_object();
-    const char *instance = l->service != CLI_SERVED               ? NULL
-                           : l->instance == COW_INSTANCE_MEMORY   ? "copy in memory"
-                           : l->instance == COW_INSTANCE_FOLDER   ? "copy in a temporary folder"
-                                                                  : "file";
+    const char *instance = l->service != CLI_SERVED             ? NULL
+                           : l->instance == COW_INSTANCE_MEMORY ? "copy in memory"
+                           : l->instance == COW_INSTANCE_FOLDER ? "copy in a temporary folder"
+                                                                : "file";
 
     json_object_object_add(library, "program", text_or_null(l->program));
     json_object_object_add(library, "processes", json_object_new_int64((int64_t)l->processes));

@@ -38,8 +38,10 @@ static hid_t create_plain(const char *name, hid_t from, hid_t native, hsize_t *u
 
     if (own < 0 || fcpl < 0 || fapl < 0 || root < 0 || H5Pget_userblock(own, user_block) < 0 ||
         H5Pset_userblock(fcpl, *user_block) < 0 || H5Pset_vol(fapl, native, NULL) < 0 || H5Pset_fapl_sec2(fapl) < 0 ||
-        H5Pset_libver_bounds(fapl, H5F_LIBVER_V18, cow_library_latest()) < 0 || /* attributes of 64 KiB and more need it */
-        cow_tree_group_settings(root, fcpl) < 0 || (file = H5Fcreate(name, H5F_ACC_TRUNC, fcpl, fapl)) < 0)
+        H5Pset_libver_bounds(fapl, H5F_LIBVER_V18, cow_library_latest()) <
+            0 || /* attributes of 64 KiB and more need it */
+        cow_tree_group_settings(root, fcpl) < 0 ||
+        (file = H5Fcreate(name, H5F_ACC_TRUNC, fcpl, fapl)) < 0)
         cli_fail("a new file cannot be made: %s", cli_reason(text, sizeof text));
     cow_close(root, fapl, fcpl, own);
     return file;

@@ -26,7 +26,7 @@ typedef struct cli_forgetting {
     const char *verb;
     bool dry, json, collect;
     unsigned wait; /* for another writer, seconds */
-    bool policy; /* what is kept is given, else what goes */
+    bool policy;   /* what is kept is given, else what goes */
     cli_words revisions;
     cow_keep keep;
     cli_words kept_tags, kept_revisions;

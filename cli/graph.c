@@ -27,7 +27,7 @@ typedef struct queue {
     struct {
         size_t object;
         char *path;
-    } * item;
+    } *item;
     size_t first, count, room;
 } queue;
 

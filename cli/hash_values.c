@@ -132,7 +132,7 @@ static int put_other(EVP_MD_CTX *sha, hid_t type)
     H5T_class_t class = H5Tget_class(type);
 
     cli_sha_text(sha, "other");
-    cli_sha_number(sha, (uint64_t) class);
+    cli_sha_number(sha, (uint64_t)class);
     cli_sha_number(sha, H5Tget_size(type));
     cli_sha_number(sha, (uint64_t)H5Tget_order(type));
     return class < 0 ? -1 : 0;

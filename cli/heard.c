@@ -135,7 +135,8 @@ void cli_heard_end(char *witness, cli_heard *heard)
     char *record = NULL;
     size_t room = 0;
 
-    *heard = (cli_heard){.opened = file == NULL, .version = file == NULL}; /* it was removed: nothing is known, or told */
+    *heard =
+        (cli_heard){.opened = file == NULL, .version = file == NULL}; /* it was removed: nothing is known, or told */
     while (file != NULL && getdelim(&record, &room, '\0', file) > 0)
         switch ((cow_witness_kind)record[0]) {
         case COW_WITNESS_OPENED:

@@ -151,8 +151,8 @@ static void add(cli_libraries *list, const char *program, const char *file, cons
 
     for (size_t i = 0; i < list->count; i++) {
         cli_library *l = &list->library[i];
-        if (same(l->program, program) && strcmp(l->file, file) == 0 && l->service == service && l->instance == instance &&
-            same(l->plugin, plugin) && strcmp(l->why, why) == 0) {
+        if (same(l->program, program) && strcmp(l->file, file) == 0 && l->service == service &&
+            l->instance == instance && same(l->plugin, plugin) && strcmp(l->why, why) == 0) {
             l->processes++;
             return;
         }
@@ -189,7 +189,8 @@ static void add_asked(cli_libraries *list, const char *program, const cli_asked 
     const char *version = strcmp(a->version, "?") == 0 ? find_version(found, a->file) : a->version;
     bool served = a->instance != COW_INSTANCE_NONE;
 
-    add(list, program, a->file, version == NULL ? "?" : version, a, served ? CLI_SERVED : CLI_REFUSED, served ? "" : a->why);
+    add(list, program, a->file, version == NULL ? "?" : version, a, served ? CLI_SERVED : CLI_REFUSED,
+        served ? "" : a->why);
 }
 
 /* What the library in FILE was told, the last time that it asked. What a process has after a fork it does not ask for

@@ -129,9 +129,10 @@ void cli_lives_end(const cli_lives *lives)
         if (elsewhere != NULL)
             cli_warn("'%s' %s; the history that it had is in '%s' now", l->name, what, elsewhere);
         else
-            cli_warn("'%s' %s; no file beside it has the history that it had, of which commit %llu, written %s, is the last "
-                     "state known",
-                     l->name, what, (unsigned long long)l->identity.sequence, when);
+            cli_warn(
+                "'%s' %s; no file beside it has the history that it had, of which commit %llu, written %s, is the last "
+                "state known",
+                l->name, what, (unsigned long long)l->identity.sequence, when);
         free(elsewhere);
     }
 }

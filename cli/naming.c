@@ -150,7 +150,7 @@ static int check_words(const naming *n, int words)
 {
     bool tag = strcmp(n->verb, "tag") == 0;
 
-    if (words == 2 || (words == 1 && tag && !n->delete &&!n->force))
+    if (words == 2 || (words == 1 && tag && !n->delete && !n->force))
         return 0;
     return cli_usage(n->verb, tag && n->delete    ? "it wants FILE and the NAME of a tag"
                               : tag               ? "it wants FILE, or FILE@REV and a NAME"

@@ -43,7 +43,8 @@ static int has_history(const char *out)
     int found = cow_journal_present(out) ? 1 : cli_is_hdf5(out);
 
     if (found > 0 && !cow_journal_present(out))
-        found = cow_disk_mentions(&cow_disk_system, out, COW_GROUP, UINT64_MAX); /* what h5repack writes, or a damaged one */
+        found = cow_disk_mentions(&cow_disk_system, out, COW_GROUP,
+                                  UINT64_MAX); /* what h5repack writes, or a damaged one */
     if (found < 0)
         cli_fail("'%s' cannot be replaced: %s", out, strerror(errno));
     return found;

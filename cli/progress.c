@@ -14,7 +14,7 @@
 static struct {
     bool off, shown;
     double begun, last, first; /* 0: not begun */
-    pid_t owner;        /* what it has started shows nothing */
+    pid_t owner;               /* what it has started shows nothing */
 } bar;
 
 void cli_progress_off(void)

@@ -65,7 +65,7 @@ typedef struct name_list {
     struct {
         char *name;
         uint64_t address;
-    } * item;
+    } *item;
     size_t count, room;
 } name_list;
 
@@ -458,7 +458,7 @@ typedef struct answer {
     size_t finished, count; /* versions */
     uint64_t dangling;
     bool made, saved, nothing, done; /* made: a version; saved: something in one */
-    bool whole; /* it wants all or nothing, and has the lock of who writes the source */
+    bool whole;                      /* it wants all or nothing, and has the lock of who writes the source */
 } answer;
 
 static int child(const char *name, const char *temporary, unsigned first_way, const answer *a, json_object *skip,

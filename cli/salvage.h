@@ -102,7 +102,7 @@ typedef struct salvage {
     cow_map type_at;    /* source -> type of the version before */
     salvage_loss *loss; /* that the version at hand has */
     size_t losses, loss_room;
-    cow_map bad; /* pool << 40 | slot: could not be read */
+    cow_map bad;   /* pool << 40 | slot: could not be read */
     bool searched; /* the groups of the history were found among all objects: what they list may be of an older state */
 } salvage;
 

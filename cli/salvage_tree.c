@@ -362,7 +362,7 @@ typedef struct link_list {
     struct listed_link {
         char *name;
         H5L_info2_t info;
-    } * link;
+    } *link;
     size_t count, room;
 } link_list;
 

@@ -341,9 +341,10 @@ char *cli_verify_rewritten(const char *name, json_object *damages)
     if (journal || cow_disk_mentions(&cow_disk_system, name, COW_GROUP, UINT64_MAX) <= 0)
         return NULL;
     shown = cli_visible(cli_strdup(name));
-    said = cli_format("%s has a history but no journal, as what h5repack writes: another program has rewritten it, so its "
-                      "history cannot be used; for a new one that begins with its newest state: h5cow import %s OUT",
-                      shown, shown);
+    said =
+        cli_format("%s has a history but no journal, as what h5repack writes: another program has rewritten it, so its "
+                   "history cannot be used; for a new one that begins with its newest state: h5cow import %s OUT",
+                   shown, shown);
     free(shown);
     return said;
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SHORTEST 1000000   /* nanoseconds between two looks */
+#define SHORTEST 1000000 /* nanoseconds between two looks */
 #define LONGEST  250000000
 #define THOROUGH INT64_C(10000000000) /* at most between two looks that read everything */
 
@@ -146,7 +146,8 @@ static void read_environment(cli_process *p)
         p->environment = true;
         for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
             size_t length = strlen(wanted[i].name);
-            if (!wanted[i].found && strncmp(line, wanted[i].name, length) == 0) { /* the first one is what getenv() finds */
+            if (!wanted[i].found &&
+                strncmp(line, wanted[i].name, length) == 0) { /* the first one is what getenv() finds */
                 wanted[i].found = true;
                 free(*wanted[i].value);
                 *wanted[i].value = cli_strdup(line + length);

@@ -23,14 +23,16 @@ typedef struct cli_image {
 
 typedef struct cli_process {
     pid_t pid;
-    const struct cli_process *parent; /* or what the same process was before it became another program; NULL: the first */
-    char *program;                    /* its file */
-    bool own;                         /* this command: what it loads is not of interest */
+    const struct cli_process
+        *parent;   /* or what the same process was before it became another program; NULL: the first */
+    char *program; /* its file */
+    bool own;      /* this command: what it loads is not of interest */
     bool ended;
-    cli_image image;                  /* before the rest was read */
-    bool environment;                 /* the next three are known */
-    char *connector, *search, *preload; /* HDF5_VOL_CONNECTOR, _PLUGIN_PATH and _PLUGIN_PRELOAD as it began last, or NULL */
-    char **files;                     /* that it runs code of */
+    cli_image image;  /* before the rest was read */
+    bool environment; /* the next three are known */
+    char *connector, *search,
+        *preload; /* HDF5_VOL_CONNECTOR, _PLUGIN_PATH and _PLUGIN_PRELOAD as it began last, or NULL */
+    char **files; /* that it runs code of */
     size_t count, room;
 } cli_process;
 

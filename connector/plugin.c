@@ -35,8 +35,8 @@
 #define OR_NOT "; without HDF5_VOL_CONNECTOR the program runs, and makes no versions"
 
 /* The name has a number: an instance of another h5cow may be asked. */
-#define INSTANCE h5cow_instance_1
-#define QUOTED(name) #name
+#define INSTANCE      h5cow_instance_1
+#define QUOTED(name)  #name
 #define NAME_OF(name) QUOTED(name)
 __attribute__((visibility("default"))) const void *INSTANCE(void *library, void *base, char *why, size_t size);
 
@@ -182,9 +182,10 @@ static void *open_copy(cow_instance *instance, char *why, size_t size)
         copy = open_in_folder(self, folders[i]);
     close(self);
     if (copy == NULL)
-        snprintf(why, size,
-                 "the process has another HDF5 library, and h5cow cannot open a copy of itself to serve both, neither in "
-                 "memory nor in a temporary folder: set TMPDIR to one where files may be executed");
+        snprintf(
+            why, size,
+            "the process has another HDF5 library, and h5cow cannot open a copy of itself to serve both, neither in "
+            "memory nor in a temporary folder: set TMPDIR to one where files may be executed");
     return copy;
 }
 
@@ -232,8 +233,8 @@ static void tell_older(const caller *c, const char *why)
         strncmp(asked, COW_CONNECTOR_NAME, strlen(COW_CONNECTOR_NAME)) == 0 && c->library != NULL &&
         cow_library_version(c->library, v) && v[0] == 1 && v[1] < 14 && !plugin.told) {
         plugin.told = true;
-        fprintf(stderr, "h5cow: no version is made: the HDF5 library of this program is %s, version %u.%u.%u: %s\n", c->name,
-                v[0], v[1], v[2], why);
+        fprintf(stderr, "h5cow: no version is made: the HDF5 library of this program is %s, version %u.%u.%u: %s\n",
+                c->name, v[0], v[1], v[2], why);
     }
 }
 
@@ -339,13 +340,15 @@ static void refuse(void *return_address, const char *file)
         memcpy(why, o->why, sizeof why);
     pthread_mutex_unlock(&plugin.lock);
     if (version_of(&c, version, sizeof version))
-        snprintf(text, sizeof text, "h5cow opens no file with the HDF5 library of this program, which is %s, %s: %s" OR_NOT,
-                 c.name, version, why);
-    else
         snprintf(text, sizeof text,
-                 "h5cow opens no file with the HDF5 library of this program, which is linked into %s: its functions cannot "
-                 "be found" RELINK OR_NOT,
-                 c.name);
+                 "h5cow opens no file with the HDF5 library of this program, which is %s, %s: %s" OR_NOT, c.name,
+                 version, why);
+    else
+        snprintf(
+            text, sizeof text,
+            "h5cow opens no file with the HDF5 library of this program, which is linked into %s: its functions cannot "
+            "be found" RELINK OR_NOT,
+            c.name);
     push(&c, text);
     if (!__atomic_exchange_n(&plugin.told, true, __ATOMIC_RELAXED))
         fprintf(stderr, "h5cow: %s: %s\n", file == NULL ? "a file" : file, text);

@@ -1114,7 +1114,8 @@ int main(int argc, char **argv)
 
     random_state = test_seed();
     if (getenv("HDF5_VOL_CONNECTOR") != NULL && strcmp(getenv("HDF5_VOL_CONNECTOR"), "h5cow") == 0)
-        setenv("HDF5_VOL_CONNECTOR", "h5cow pieces=16", 1); /* so that these small chunks are composed of pieces as well */
+        setenv("HDF5_VOL_CONNECTOR", "h5cow pieces=16",
+               1); /* so that these small chunks are composed of pieces as well */
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--verbose") == 0)
             verbose = true;

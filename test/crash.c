@@ -84,7 +84,8 @@ int main(int argc, char **argv)
     char arguments[256] = "";
     crash_totals total = {0};
 
-    setenv(COW_LOOKS_VARIABLE, "1", 1); /* what is looked at stays as it is; how it is applied, a writer's opening shows */
+    setenv(COW_LOOKS_VARIABLE, "1",
+           1); /* what is looked at stays as it is; how it is applied, a writer's opening shows */
     for (int i = 1; i < argc; i++)
         snprintf(arguments + strlen(arguments), sizeof arguments - strlen(arguments), " %s", argv[i]);
     for (int i = 1; i < argc; i++)

@@ -909,7 +909,7 @@ static slot *slots; /* one a job; shared */
 static point *points;
 static size_t point_count;
 static bool verbose;
-static const char *command; /* h5cow, or NULL */
+static const char *command;   /* h5cow, or NULL */
 static long minutes, started; /* 0: until all is done; in seconds of the monotonic clock */
 
 /* The state of the file, seen by a process that has nothing open. */

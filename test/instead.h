@@ -8,7 +8,7 @@
 #define INSTEAD(type, name, parameters)                                                                                \
     static type(*real_##name) parameters;                                                                              \
     static type instead_##name parameters;                                                                             \
-    __attribute__((constructor)) static void put_##name(void) /* after bind.c's */                                    \
+    __attribute__((constructor)) static void put_##name(void) /* after bind.c's */                                     \
     {                                                                                                                  \
         real_##name = cow_library.name##_;                                                                             \
         cow_library.name##_ = instead_##name;                                                                          \

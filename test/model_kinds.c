@@ -958,32 +958,19 @@ static hid_t ordered_root(void)
 
 /* ---- the table ---- */
 
-#define DATASET(...)                                                                                                   \
-    {                                                                                                                  \
-        .family = "datasets", .make = make_dataset, .change = change_dataset, __VA_ARGS__                              \
-    }
+#define DATASET(...) {.family = "datasets", .make = make_dataset, .change = change_dataset, __VA_ARGS__}
 #define ELSEWHERE(...)                                                                                                 \
-    {                                                                                                                  \
-        .family = "datasets", .make = make_dataset, .change = change_data_elsewhere, .data_elsewhere = true,           \
-        __VA_ARGS__                                                                                                    \
-    }
+    {.family = "datasets", .make = make_dataset, .change = change_data_elsewhere, .data_elsewhere = true, __VA_ARGS__}
 #define ATTRIBUTE(...)                                                                                                 \
-    {                                                                                                                  \
-        .family = "attributes", .make = make_attributes, .change = change_attributes, .move = move_attribute,          \
-        .remove = remove_attribute, __VA_ARGS__                                                                        \
-    }
-#define GROUP(...)                                                                                                     \
-    {                                                                                                                  \
-        .family = "groups", .make = make_group, .change = change_group, __VA_ARGS__                                    \
-    }
-#define REFERENCES(...)                                                                                                \
-    {                                                                                                                  \
-        .family = "types", .make = make_references, .change = change_references, __VA_ARGS__                           \
-    }
-#define WHOLE_FILE(...)                                                                                                \
-    {                                                                                                                  \
-        .family = "files", .make = make_bundle, .change = change_bundle, __VA_ARGS__                                   \
-    }
+    {.family = "attributes",                                                                                           \
+     .make = make_attributes,                                                                                          \
+     .change = change_attributes,                                                                                      \
+     .move = move_attribute,                                                                                           \
+     .remove = remove_attribute,                                                                                       \
+     __VA_ARGS__}
+#define GROUP(...)      {.family = "groups", .make = make_group, .change = change_group, __VA_ARGS__}
+#define REFERENCES(...) {.family = "types", .make = make_references, .change = change_references, __VA_ARGS__}
+#define WHOLE_FILE(...) {.family = "files", .make = make_bundle, .change = change_bundle, __VA_ARGS__}
 
 static hid_t native_sample(const char *name)
 {

@@ -83,7 +83,8 @@ static long long read_rows(hid_t file)
         H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
 
     for (int i = 0; i < 2; i++) {
-        hid_t dataset = H5Dopen2(file, names[i], 0), space = H5Dget_space(dataset), memory = H5Screate_simple(2, count, NULL);
+        hid_t dataset = H5Dopen2(file, names[i], 0), space = H5Dget_space(dataset),
+              memory = H5Screate_simple(2, count, NULL);
         H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
         if ((!first || rank == 0) && H5Dread(dataset, H5T_NATIVE_INT, memory, space, transfer, values) < 0)
             sum = -1000000000;

@@ -198,10 +198,7 @@ static hid_t nested_compounds(void)
                        array_of(compound_of(sequence_of_numbers(), enumeration(), half_float()), 2, 0));
 }
 
-#define SAMPLE(name)                                                                                                   \
-    {                                                                                                                  \
-#name, name                                                                                                    \
-    }
+#define SAMPLE(name) {#name, name}
 
 const sample_type sample_types[] = {
     SAMPLE(integer),

@@ -63,7 +63,7 @@ typedef struct scenario_work {
     hid_t file;
     picture *now;
     scenario_states *states;
-    bool amending; /* the newest version is that of this opening */
+    bool amending;    /* the newest version is that of this opening */
     bool keeps_space; /* files are created with pages, and keep their free space */
 } scenario_work;
 

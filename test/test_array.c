@@ -1965,7 +1965,11 @@ static void test_memory_that_changes_while_it_is_written(void **state_)
 
     (void)state_;
     for (unsigned kind = 0; kind < 24; kind++) {
-        setting s = {.rank = 2, .extent = {ROWS, WIDTH}, .maximum = {ROWS, WIDTH}, .chunk = {16, kind % 3 == 0 ? WIDTH : 1024}, .type = H5T_NATIVE_UINT8};
+        setting s = {.rank = 2,
+                     .extent = {ROWS, WIDTH},
+                     .maximum = {ROWS, WIDTH},
+                     .chunk = {16, kind % 3 == 0 ? WIDTH : 1024},
+                     .type = H5T_NATIVE_UINT8};
         uint64_t chunk[2];
         world w;
 

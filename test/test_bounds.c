@@ -313,12 +313,12 @@ static void make_newer_layouts(const session *s, const char *folder)
     assert_true(H5Pset_virtual(mapped, space, ".", "/target", space) >= 0 && H5Pset_chunk(edges, 1, &chunk) >= 0 &&
                 H5Pset_chunk_opts(edges, H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) >= 0);
     snprintf(name, sizeof name, "%s virtual", folder);
-    dataset = answer(s, "create", name,
-                     H5Dcreate2(s->file, name, H5T_STD_I32LE, space, H5P_DEFAULT, mapped, H5P_DEFAULT));
+    dataset =
+        answer(s, "create", name, H5Dcreate2(s->file, name, H5T_STD_I32LE, space, H5P_DEFAULT, mapped, H5P_DEFAULT));
     assert_true(dataset < 0 || H5Dclose(dataset) >= 0);
     snprintf(name, sizeof name, "%s edges", folder);
-    dataset = answer(s, "create", name,
-                     H5Dcreate2(s->file, name, H5T_STD_I32LE, space, H5P_DEFAULT, edges, H5P_DEFAULT));
+    dataset =
+        answer(s, "create", name, H5Dcreate2(s->file, name, H5T_STD_I32LE, space, H5P_DEFAULT, edges, H5P_DEFAULT));
     assert_true(dataset < 0 || H5Dclose(dataset) >= 0);
     H5Pclose(mapped);
     H5Pclose(edges);
@@ -555,8 +555,8 @@ static void use_newest(listing *said, const char *what, hid_t from, hid_t to, co
     made_of_it = H5Dcreate2(to, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     say(said, "  a dataset: %s\n", made_of_it < 0 ? "refused" : "made");
     assert_true(made_of_it < 0 || H5Dclose(made_of_it) >= 0);
-    made_of_it = H5Acreate_by_name(to, *folder == '\0' ? "." : folder, what, type, space, H5P_DEFAULT, H5P_DEFAULT,
-                                   H5P_DEFAULT);
+    made_of_it =
+        H5Acreate_by_name(to, *folder == '\0' ? "." : folder, what, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     say(said, "  an attribute: %s\n", made_of_it < 0 ? "refused" : "made");
     assert_true(made_of_it < 0 || H5Aclose(made_of_it) >= 0);
     H5Sclose(space);

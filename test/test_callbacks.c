@@ -101,8 +101,8 @@ static void convert(const char *name, hid_t fapl, listing *l)
     static int read[20000];
     static hsize_t points[POINTS];
     hsize_t chunk = 1000, some = POINTS;
-    hid_t file = begin(name, fapl), dcpl = H5Pcreate(H5P_DATASET_CREATE), dxpl = H5Pcreate(H5P_DATASET_XFER), whole, real,
-          space, memory = H5Screate_simple(1, &some, NULL);
+    hid_t file = begin(name, fapl), dcpl = H5Pcreate(H5P_DATASET_CREATE), dxpl = H5Pcreate(H5P_DATASET_XFER), whole,
+          real, space, memory = H5Screate_simple(1, &some, NULL);
 
     for (size_t i = 0; i < COUNT(values); i++)
         values[i] = i % 977 == 5 ? 1e12 * (double)i : (double)i;
@@ -117,8 +117,7 @@ static void convert(const char *name, hid_t fapl, listing *l)
     assert_true(H5Dwrite(real, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
     assert_true(H5Dread(real, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, dxpl, read) >= 0);
     say_sum(l, "read", read, COUNT(read));
-    assert_true((space = H5Dget_space(real)) >= 0 &&
-                H5Sselect_elements(space, H5S_SELECT_SET, POINTS, points) >= 0);
+    assert_true((space = H5Dget_space(real)) >= 0 && H5Sselect_elements(space, H5S_SELECT_SET, POINTS, points) >= 0);
     assert_true(H5Dread(real, H5T_NATIVE_INT, memory, space, dxpl, read) >= 0);
     say_sum(l, "points read", read, POINTS);
     for (size_t i = 0; i < POINTS; i++)
@@ -157,8 +156,7 @@ static void read_texts(const char *name, hid_t fapl, listing *l)
     char text[200][20], *given[200], *read[200] = {0};
     hsize_t chunk = 50, points[70], some = COUNT(points);
     hid_t file = begin(name, fapl), dcpl = H5Pcreate(H5P_DATASET_CREATE), dxpl = H5Pcreate(H5P_DATASET_XFER),
-          type = H5Tcopy(H5T_C_S1), memory = H5Screate_simple(1, &some, NULL), set,
-          space = H5I_INVALID_HID;
+          type = H5Tcopy(H5T_C_S1), memory = H5Screate_simple(1, &some, NULL), set, space = H5I_INVALID_HID;
 
     for (size_t i = 0; i < COUNT(text); i++) {
         snprintf(text[i], sizeof text[i], "text %zu", i);
@@ -316,8 +314,8 @@ static void transfer_texts(const char *name, hid_t fapl, listing *l)
     hsize_t chunk = 500;
     hid_t file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)), dcpl = H5Pcreate(H5P_DATASET_CREATE),
           dxpl = H5Pcreate(H5P_DATASET_XFER), string = H5Tcopy(H5T_C_S1),
-          of_double = H5Tcreate(H5T_COMPOUND, sizeof(of_numbers)), of_int = H5Tcreate(H5T_COMPOUND, sizeof(of_integers)),
-          set, space = H5I_INVALID_HID;
+          of_double = H5Tcreate(H5T_COMPOUND, sizeof(of_numbers)),
+          of_int = H5Tcreate(H5T_COMPOUND, sizeof(of_integers)), set, space = H5I_INVALID_HID;
 
     assert_true(H5Tset_size(string, H5T_VARIABLE) >= 0 && H5Pset_chunk(dcpl, 1, &chunk) >= 0);
     assert_true(H5Tinsert(of_double, "number", HOFFSET(of_numbers, number), H5T_NATIVE_DOUBLE) >= 0 &&
@@ -342,7 +340,8 @@ static void transfer_texts(const char *name, hid_t fapl, listing *l)
         for (size_t i = 0; i < COUNT(integers); i++)
             say(l, "%d %s\n", integers[i].number, integers[i].text);
         say(l, "%d\n", too_many);
-        assert_true(H5Treclaim(of_int, space, H5P_DEFAULT, integers) >= 0 && H5Sclose(space) >= 0 && H5Dclose(set) >= 0);
+        assert_true(H5Treclaim(of_int, space, H5P_DEFAULT, integers) >= 0 && H5Sclose(space) >= 0 &&
+                    H5Dclose(set) >= 0);
         assert_true((set = H5Dopen2(file, "texts", H5P_DEFAULT)) >= 0);
         assert_true(H5Dwrite(set, string, H5S_ALL, H5S_ALL, H5P_DEFAULT, texts) >= 0 && H5Dclose(set) >= 0);
         file = reopen(file, name, fapl);
@@ -430,8 +429,8 @@ static void flush_halfway(const char *name, hid_t fapl, listing *l)
     hsize_t chunk = 250;
     hid_t file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)), dcpl = H5Pcreate(H5P_DATASET_CREATE),
           dxpl = H5Pcreate(H5P_DATASET_XFER), string = H5Tcopy(H5T_C_S1),
-          of_double = H5Tcreate(H5T_COMPOUND, sizeof(of_numbers)), of_int = H5Tcreate(H5T_COMPOUND, sizeof(of_integers)),
-          set, space = H5I_INVALID_HID;
+          of_double = H5Tcreate(H5T_COMPOUND, sizeof(of_numbers)),
+          of_int = H5Tcreate(H5T_COMPOUND, sizeof(of_integers)), set, space = H5I_INVALID_HID;
 
     assert_true(H5Tset_size(string, H5T_VARIABLE) >= 0 && H5Pset_chunk(dcpl, 1, &chunk) >= 0);
     assert_true(H5Tinsert(of_double, "number", HOFFSET(of_numbers, number), H5T_NATIVE_DOUBLE) >= 0 &&
@@ -446,7 +445,8 @@ static void flush_halfway(const char *name, hid_t fapl, listing *l)
             numbers[i] = (of_numbers){i % 97 == 3 ? 1e12 : (double)i + round, text[i]};
         }
         too_many = 0;
-        flushed = fapl == H5P_DEFAULT ? file : H5I_INVALID_HID; /* natively HDF5 2 ends the program there (an assertion) */
+        flushed =
+            fapl == H5P_DEFAULT ? file : H5I_INVALID_HID; /* natively HDF5 2 ends the program there (an assertion) */
         assert_true(H5Dwrite(set, of_double, H5S_ALL, H5S_ALL, dxpl, numbers) >= 0);
         if (round > 0) {
             assert_true(H5Dclose(set) >= 0);

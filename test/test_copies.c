@@ -119,7 +119,8 @@ static void fill_that_shares(hid_t file)
 /* HDF5 gives out creation properties that lead to such a place in their own file. */
 static void test_copies_out_of_a_file_that_shares_filters_and_fill_values(void **state)
 {
-    const hid_t from_fapl[] = {H5P_DEFAULT, native_fapl, H5P_DEFAULT}, to_fapl[] = {H5P_DEFAULT, H5P_DEFAULT, native_fapl};
+    const hid_t from_fapl[] = {H5P_DEFAULT, native_fapl, H5P_DEFAULT},
+                to_fapl[] = {H5P_DEFAULT, H5P_DEFAULT, native_fapl};
     hid_t from, to;
     (void)state;
 

@@ -485,10 +485,13 @@ static bool is_small(hid_t group)
     bool small;
 
     assert_true(H5Pget_link_creation_order(gcpl, &links) >= 0 && H5Pget_attr_creation_order(gcpl, &attributes) >= 0 &&
-                H5Pget_link_phase_change(gcpl, &most, &least) >= 0 && H5Pget_est_link_info(gcpl, &entries, &length) >= 0 &&
+                H5Pget_link_phase_change(gcpl, &most, &least) >= 0 &&
+                H5Pget_est_link_info(gcpl, &entries, &length) >= 0 &&
                 H5Pget_attr_phase_change(gcpl, &more, &fewer) >= 0 && H5Gget_info(group, &told) >= 0);
-    small = links == 0 && attributes == 0 && ((most == 8 && least == 6) || (most == COW_HEADER_LINKS && least == COW_HEADER_LINKS_LEAST)) && entries == 4 && length == 8 && more == 8 && fewer == 6 &&
-            H5Pget_nfilters(gcpl) == 0 && told.storage_type == H5G_STORAGE_TYPE_COMPACT;
+    small = links == 0 && attributes == 0 &&
+            ((most == 8 && least == 6) || (most == COW_HEADER_LINKS && least == COW_HEADER_LINKS_LEAST)) &&
+            entries == 4 && length == 8 && more == 8 && fewer == 6 && H5Pget_nfilters(gcpl) == 0 &&
+            told.storage_type == H5G_STORAGE_TYPE_COMPACT;
     for (hsize_t i = 0; i < told.nlinks; i++) {
         assert_true(H5Lget_info_by_idx2(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, &info, H5P_DEFAULT) >= 0);
         small = small && info.type == H5L_TYPE_HARD && info.cset == H5T_CSET_ASCII;
@@ -556,7 +559,8 @@ static void draw_links(hid_t group, hid_t members)
     for (uint64_t n = below(4) == 0 ? below(12) : 0; n > 0; n--) {
         hid_t space = H5Screate(H5S_SCALAR), attribute;
 
-        attribute = H5Acreate2(group, (const char[2]){(char)('a' + n), '\0'}, H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT);
+        attribute =
+            H5Acreate2(group, (const char[2]){(char)('a' + n), '\0'}, H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT);
         H5Aclose(attribute);
         H5Sclose(space);
     }
@@ -572,7 +576,8 @@ static void test_small_groups(void **state)
 
     (void)state;
     for (unsigned n = 0; n < 200; n++) {
-        hid_t fapl = latest(lows[below(4)]), file = H5Fcreate(NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), group, members, member;
+        hid_t fapl = latest(lows[below(4)]), file = H5Fcreate(NAME, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), group, members,
+              member;
         unsigned rc[12];
         uint64_t where[12], at;
         cow_small_group told;
@@ -593,7 +598,8 @@ static void test_small_groups(void **state)
         H5Gclose(members);
         H5Fclose(file);
         assert_true((file = H5Fopen(NAME, H5F_ACC_RDONLY, fapl)) >= 0);
-        assert_true((group = H5Gopen2(file, "g", H5P_DEFAULT)) >= 0 && (members = H5Gopen2(file, "m", H5P_DEFAULT)) >= 0);
+        assert_true((group = H5Gopen2(file, "g", H5P_DEFAULT)) >= 0 &&
+                    (members = H5Gopen2(file, "m", H5P_DEFAULT)) >= 0);
         at = address_of(group);
         source = load(&all);
         status = cow_small_group_read(&source, at, &told);
@@ -637,7 +643,8 @@ static void test_small_groups(void **state)
         assert_true((file = H5Fopen(PUT, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);
         for (unsigned i = 0; i < 12; i++) {
             snprintf(name, sizeof name, "m/%u", i);
-            assert_true((member = H5Gopen2(file, name, H5P_DEFAULT)) >= 0 && H5Oget_info3(member, &info, H5O_INFO_BASIC) >= 0);
+            assert_true((member = H5Gopen2(file, name, H5P_DEFAULT)) >= 0 &&
+                        H5Oget_info3(member, &info, H5O_INFO_BASIC) >= 0);
             assert_int_equal(info.rc, rc[i]);
             H5Gclose(member);
         }
@@ -717,7 +724,8 @@ static void test_extents(void **state)
         during("%u: rank %u, times %d", n, rank, timed);
         H5Dclose(draw_dataset(file, rank, now, most, timed));
         H5Fclose(file);
-        assert_true((file = H5Fopen(NAME, H5F_ACC_RDONLY, fapl)) >= 0 && (dataset = H5Dopen2(file, "d", H5P_DEFAULT)) >= 0);
+        assert_true((file = H5Fopen(NAME, H5F_ACC_RDONLY, fapl)) >= 0 &&
+                    (dataset = H5Dopen2(file, "d", H5P_DEFAULT)) >= 0);
         assert_true(H5Oget_info3(dataset, &before, H5O_INFO_ALL) >= 0);
         where = address_of(dataset);
         H5Dclose(dataset);
@@ -732,13 +740,15 @@ static void test_extents(void **state)
         if (older || !fits)
             assert_int_equal(status, 0);
         assert_true(status == 0 || status == 1);
-        assert_int_equal(cow_header_set_extent(&source, where, rank + 1, (uint64_t[5]){1, 1, 1, 1, 1}, when, write_image, &all), 0);
+        assert_int_equal(
+            cow_header_set_extent(&source, where, rank + 1, (uint64_t[5]){1, 1, 1, 1, 1}, when, write_image, &all), 0);
         put += status > 0;
         left += status == 0;
         assert_non_null(out = fopen(PUT, "wb"));
         assert_int_equal(fwrite(all.bytes, 1, all.size, out), all.size);
         fclose(out);
-        assert_true((file = H5Fopen(PUT, H5F_ACC_RDONLY, fapl)) >= 0 && (dataset = H5Dopen2(file, "d", H5P_DEFAULT)) >= 0);
+        assert_true((file = H5Fopen(PUT, H5F_ACC_RDONLY, fapl)) >= 0 &&
+                    (dataset = H5Dopen2(file, "d", H5P_DEFAULT)) >= 0);
         assert_true((space = H5Dget_space(dataset)) >= 0);
         assert_int_equal(H5Sget_simple_extent_dims(space, told, told_most), rank);
         assert_memory_equal(told_most, most, rank * sizeof *most);
@@ -760,7 +770,8 @@ static void test_extents(void **state)
             hid_t attribute;
 
             snprintf(name, sizeof name, "a%u", i);
-            assert_true((attribute = H5Aopen(dataset, name, H5P_DEFAULT)) >= 0 && H5Aread(attribute, H5T_NATIVE_UINT, &value) >= 0);
+            assert_true((attribute = H5Aopen(dataset, name, H5P_DEFAULT)) >= 0 &&
+                        H5Aread(attribute, H5T_NATIVE_UINT, &value) >= 0);
             assert_int_equal(value, i);
             H5Aclose(attribute);
         }

@@ -244,7 +244,8 @@ static void through_the_mounted_id(hid_t child, bool group, long long result[24]
     result[n++] = H5Ldelete(at, "absolute", H5P_DEFAULT);
     result[n++] = H5Adelete(at, "attribute");
     result[n++] = H5Oset_comment(at, "a comment");
-    result[n++] = (id = H5Tcopy(H5T_NATIVE_INT)) >= 0 && H5Tcommit2(at, "type", id, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0;
+    result[n++] =
+        (id = H5Tcopy(H5T_NATIVE_INT)) >= 0 && H5Tcommit2(at, "type", id, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0;
     result[n++] = H5Tclose(id);
     result[n++] = H5Fflush(child, H5F_SCOPE_GLOBAL);
     write_numbers(at, "made", 4000, 500, 7);
@@ -269,7 +270,8 @@ static void test_the_id_of_a_mounted_file_leads_where_it_does_natively(void **st
             for (int i = 0; i < 2; i++) {
                 remove(name[side][i]);
                 make_mountable(name[side][i], side == 1 || plain[i] ? native_fapl : H5P_DEFAULT, (unsigned)i + 1);
-                assert_true((file[i] = H5Fopen(name[side][i], H5F_ACC_RDWR, side == 0 ? H5P_DEFAULT : native_fapl)) >= 0);
+                assert_true((file[i] = H5Fopen(name[side][i], H5F_ACC_RDWR, side == 0 ? H5P_DEFAULT : native_fapl)) >=
+                            0);
             }
             if (first) {
                 write_numbers(file[1], "before", 3000, 500, 8);
@@ -287,8 +289,8 @@ static void test_the_id_of_a_mounted_file_leads_where_it_does_natively(void **st
             write_numbers(file[0], "after", 3000, 500, 12);
             assert_true(H5Fclose(file[1]) >= 0 && H5Fclose(file[0]) >= 0);
         }
-        snprintf(what, sizeof what, "%s in %s, by its %s%s", plain[1] ? "plain" : "a history", plain[0] ? "plain" : "a history",
-                 group ? "root" : "id", first ? ", opened before" : "");
+        snprintf(what, sizeof what, "%s in %s, by its %s%s", plain[1] ? "plain" : "a history",
+                 plain[0] ? "plain" : "a history", group ? "root" : "id", first ? ", opened before" : "");
         for (size_t i = 0; i < COUNT(result[0]); i++)
             if (result[0][i] != result[1][i]) {
                 printf("%s: call %zu gives %lld, natively %lld\n", what, i, result[0][i], result[1][i]);
@@ -346,7 +348,8 @@ static void test_mount_points_are_deleted_as_other_groups_are(void **state)
     assert_true((parent = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
     for (int i = 0; i < 2; i++) {
         assert_true((child = H5Fopen(OTHER, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0);
-        assert_true(H5Fmount(parent, names[i], child, H5P_DEFAULT) >= 0 && H5Ldelete(parent, names[i], H5P_DEFAULT) >= 0);
+        assert_true(H5Fmount(parent, names[i], child, H5P_DEFAULT) >= 0 &&
+                    H5Ldelete(parent, names[i], H5P_DEFAULT) >= 0);
         assert_true(H5Lexists(parent, names[i], H5P_DEFAULT) == 0 && H5Fclose(child) >= 0);
     }
     assert_true(H5Fclose(parent) >= 0);
@@ -359,7 +362,8 @@ static void test_mount_points_are_deleted_as_other_groups_are(void **state)
     for (hsize_t i = 0; i < kept.nlinks; i++) { /* by their addresses */
         char name[20];
         haddr_t address;
-        assert_true(H5Lget_name_by_idx(removed, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT) > 0);
+        assert_true(H5Lget_name_by_idx(removed, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT) >
+                    0);
         assert_true(H5Oget_info_by_name3(removed, name, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
         assert_true(H5VLnative_token_to_addr(parent, info.token, &address) >= 0 && strtoull(name, NULL, 16) == address);
     }

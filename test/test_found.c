@@ -33,9 +33,11 @@ static void test_points_that_name_an_element_twice(void **state)
         values[i] = (short)i;
     all[2] = (hvl_t){LONG, values};
     all[5] = all[9] = (hvl_t){2, values};
-    assert_true((file = H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) >= 0 && H5Pset_chunk(dcpl, 1, &chunk) >= 0);
+    assert_true((file = H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) >= 0 &&
+                H5Pset_chunk(dcpl, 1, &chunk) >= 0);
     assert_true((set = H5Dcreate2(file, "d", type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
-    assert_true(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all) >= 0 && H5Dclose(set) >= 0 && H5Fclose(file) >= 0);
+    assert_true(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all) >= 0 && H5Dclose(set) >= 0 &&
+                H5Fclose(file) >= 0);
     assert_true((file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0 && (set = H5Dopen2(file, "d", H5P_DEFAULT)) >= 0);
     assert_true((some = H5Scopy(space)) >= 0 && H5Sselect_elements(some, H5S_SELECT_SET, 4, points) >= 0);
     assert_true(H5Dwrite(set, type, memory, some, H5P_DEFAULT, new) >= 0 && H5Dclose(set) >= 0);
@@ -1108,7 +1110,8 @@ static void test_a_write_that_is_refused_leaves_what_was_written_before(void **s
     assert_true(H5Zunregister(PICKY) >= 0);
 }
 
-static H5T_conv_ret_t give_up(H5T_conv_except_t except, hid_t from, hid_t to, void *value, void *converted, void *context)
+static H5T_conv_ret_t give_up(H5T_conv_except_t except, hid_t from, hid_t to, void *value, void *converted,
+                              void *context)
 {
     (void)except;
     (void)from;
@@ -1139,7 +1142,8 @@ static void test_sequences_that_cannot_be_converted_do_no_harm(void **state)
 {
     hsize_t n = 8, chunk = 4;
     hid_t stored = H5Tvlen_create(H5T_NATIVE_SCHAR), type = H5Tvlen_create(H5T_NATIVE_DOUBLE),
-          dcpl = H5Pcreate(H5P_DATASET_CREATE), dxpl = H5Pcreate(H5P_DATASET_XFER), space = H5Screate_simple(1, &n, NULL),
+          dcpl = H5Pcreate(H5P_DATASET_CREATE), dxpl = H5Pcreate(H5P_DATASET_XFER),
+          space = H5Screate_simple(1, &n, NULL),
           file = (remove(COW), H5Fcreate(COW, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT)), set;
     hvl_t back[8];
     (void)state;
@@ -1148,8 +1152,10 @@ static void test_sequences_that_cannot_be_converted_do_no_harm(void **state)
     assert_true((set = H5Dcreate2(file, "set", stored, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
     for (int round = 0; round < 3; round++) {
         assert_true(write_sequence(set, type, dxpl, 1, 1e9) < 0);
-        assert_true(write_sequence(set, type, dxpl, 6, 6) >= 0 && (round == 0 || write_sequence(set, type, dxpl, 2, 2) >= 0));
-        assert_true(H5Dclose(set) >= 0 && H5Fclose(file) >= 0 && (file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0 &&
+        assert_true(write_sequence(set, type, dxpl, 6, 6) >= 0 &&
+                    (round == 0 || write_sequence(set, type, dxpl, 2, 2) >= 0));
+        assert_true(H5Dclose(set) >= 0 && H5Fclose(file) >= 0 &&
+                    (file = H5Fopen(COW, H5F_ACC_RDWR, H5P_DEFAULT)) >= 0 &&
                     (set = H5Dopen2(file, "set", H5P_DEFAULT)) >= 0);
         assert_true(H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, back) >= 0);
         assert_true(back[1].len == 0 && back[6].len == 1 && *(double *)back[6].p == 6);
@@ -1185,7 +1191,8 @@ static void move_sequences(const char *name, hid_t fapl, size_t lengths[2], size
     enum { N = 64 };
     hsize_t n = N, chunk = N / 4;
     hid_t type = H5Tvlen_create(H5T_NATIVE_INT), dcpl = H5Pcreate(H5P_DATASET_CREATE),
-          dxpl = H5Pcreate(H5P_DATASET_XFER), managed = H5Pcreate(H5P_DATASET_XFER), space = H5Screate_simple(1, &n, NULL),
+          dxpl = H5Pcreate(H5P_DATASET_XFER), managed = H5Pcreate(H5P_DATASET_XFER),
+          space = H5Screate_simple(1, &n, NULL),
           file = (remove(name), H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, fapl)), set;
     int numbers[N];
     hvl_t sequences[N];
@@ -1205,8 +1212,9 @@ static void move_sequences(const char *name, hid_t fapl, size_t lengths[2], size
         assert_true(H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, sequences) >= 0);
         lengths[round] = sequences[5].len;
         for (int i = 0; i < N; i++)
-            assert_true(i == 5 || (sequences[i].len == (size_t)i % 3 &&
-                                   (i % 3 == 0 || memcmp(sequences[i].p, numbers + i - i % 3, sequences[i].len * 4) == 0)));
+            assert_true(i == 5 ||
+                        (sequences[i].len == (size_t)i % 3 &&
+                         (i % 3 == 0 || memcmp(sequences[i].p, numbers + i - i % 3, sequences[i].len * 4) == 0)));
         assert_true(H5Treclaim(type, space, H5P_DEFAULT, sequences) >= 0);
         for (int i = 0; i < N; i++)
             sequences[i] = (hvl_t){(size_t)i % 3, numbers + i - i % 3};

@@ -289,7 +289,8 @@ static void test_objects_that_were_deleted_before(void **state)
     hid_t fapl = connector_fapl("sync=off");
     (void)state;
 
-    for (int how = 0; how < 4; how++) { /* 0: reading; 1: writing; 2: with something deleted; 3: with something new as well */
+    for (int how = 0; how < 4;
+         how++) { /* 0: reading; 1: writing; 2: with something deleted; 3: with something new as well */
         long times[2];
 
         for (int i = 0; i < 2; i++) {
@@ -455,7 +456,8 @@ static int value_of(hid_t file, const char *name)
     int values[1000];
     hid_t set = H5Dopen2(file, name, H5P_DEFAULT);
 
-    assert_true(set >= 0 && H5Dread(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 && H5Dclose(set) >= 0);
+    assert_true(set >= 0 && H5Dread(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0 &&
+                H5Dclose(set) >= 0);
     return values[3];
 }
 

@@ -834,7 +834,8 @@ static void assert_composed(cow_table *log, const cow_composed *expected, unsign
 {
     cow_composed read;
 
-    assert_int_equal(cow_composed_read(log, rank, COW_COMPOSED | expected->offset, expected->pool, expected->chunk, &read), 0);
+    assert_int_equal(
+        cow_composed_read(log, rank, COW_COMPOSED | expected->offset, expected->pool, expected->chunk, &read), 0);
     assert_int_equal(read.offset, expected->offset);
     assert_int_equal(read.base, expected->base);
     assert_int_equal(read.piece_pool, expected->piece_pool);
@@ -1271,7 +1272,8 @@ static void test_changed_leaves_that_are_packed_agree_with_a_model(void **state)
     open_dataset(&d, log, 7, 1, (uint64_t[]){1}, (uint64_t[]){COW_UNLIMITED});
     cow_index_keep(d.index, 0);
     for (unsigned step = 0; step < 40000; step++) {
-        uint64_t draw = splitmix64(&random), at = draw % CHUNKS, length = 1 + (draw >> 20) % 90, kind = (draw >> 32) % 5;
+        uint64_t draw = splitmix64(&random), at = draw % CHUNKS, length = 1 + (draw >> 20) % 90,
+                 kind = (draw >> 32) % 5;
         uint64_t first = (draw >> 36) % 1000000;
 
         if (step % 9973 == 9972) {

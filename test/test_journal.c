@@ -1686,7 +1686,7 @@ static void test_flipped_byte_of_the_journal_never_shows_another_state(void **st
     child = reader("journal_reader");
     file = open_writer();
     assert_int_equal(state_write(file, 2), 0);
-    H5Fclose(file); /* pending */
+    H5Fclose(file);                     /* pending */
     setenv(COW_LOOKS_VARIABLE, "1", 1); /* it stays pending */
     file = H5Fopen(path, H5F_ACC_RDONLY, journalled);
     end = cow_journal_end(journal_of(file));

@@ -215,7 +215,8 @@ static void test_a_key_with_many_entries_takes_few_reads(void **state)
             else
                 assert_int_equal(cow_lookup_find(lookup, key, is_value, &value), 1);
             if (calls(counted) - before > HALVINGS + GUESSES)
-                fail_msg("%u reads of key %d, %" PRIu64 " of %d entries have one key", calls(counted) - before, (int)i, equal, RUN);
+                fail_msg("%u reads of key %d, %" PRIu64 " of %d entries have one key", calls(counted) - before, (int)i,
+                         equal, RUN);
         }
         cow_lookup_close(lookup);
         table->close(table);

@@ -28,8 +28,8 @@ static void random_chunk(cow_grid *grid, size_t *element)
 }
 
 /* The bytes of the chunk at which the box of a piece lies: first and number; all of them stand together. */
-static void box_in_bytes(const cow_grid *grid, size_t element, const uint64_t start[], const uint64_t count[], size_t *first,
-                         size_t *size)
+static void box_in_bytes(const cow_grid *grid, size_t element, const uint64_t start[], const uint64_t count[],
+                         size_t *first, size_t *size)
 {
     uint64_t at = 0, last = 0, n = 1;
 

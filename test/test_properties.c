@@ -1179,8 +1179,7 @@ static void program_access_properties(side *s)
         for (int which = 0; which < 7; which++) {
             hsize_t boundary[2] = {4, 4}, size = 10, extent = 20, chunk = 5;
             hid_t dapl = H5Pcreate(H5P_DATASET_ACCESS), dcpl = H5Pcreate(H5P_DATASET_CREATE), dataset, other,
-                  another = H5Pcreate(H5P_DATASET_ACCESS),
-                  space = line(size, layout == 0 ? H5S_UNLIMITED : size);
+                  another = H5Pcreate(H5P_DATASET_ACCESS), space = line(size, layout == 0 ? H5S_UNLIMITED : size);
 
             say(&s->text, "-- layout %d, access %d\n", layout, which);
             if (layout == 0)
@@ -1241,7 +1240,8 @@ static void program_access_properties(side *s)
             H5Dclose(dataset);
             for (int by_index = 0; by_index < 2; by_index++) {
                 reopen(s);
-                dataset = by_index ? H5Oopen_by_idx(s->file, ".", H5_INDEX_NAME, H5_ITER_INC, 0, dapl) : H5Oopen(s->file, "d", dapl);
+                dataset = by_index ? H5Oopen_by_idx(s->file, ".", H5_INDEX_NAME, H5_ITER_INC, 0, dapl)
+                                   : H5Oopen(s->file, "d", dapl);
                 WORKS(dataset);
                 if (dataset >= 0) {
                     say_access(s, dataset);
@@ -1701,8 +1701,8 @@ static void test_creation_properties_of_the_root_group(void **state)
             assert_true((told = H5Fget_create_plist(file)) >= 0 && H5Pget_link_creation_order(told, &links) >= 0 &&
                         H5Pget_attr_creation_order(told, &attributes) >= 0 &&
                         H5Pget_link_phase_change(told, &most, &least) >= 0);
-            assert_true(links == (H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) && attributes == H5P_CRT_ORDER_TRACKED &&
-                        most == 12 && least == 5);
+            assert_true(links == (H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) &&
+                        attributes == H5P_CRT_ORDER_TRACKED && most == 12 && least == 5);
             assert_true(H5Pclose(told) >= 0 && H5Pclose(list) >= 0 && H5Fclose(file) >= 0);
         }
     }
@@ -1713,7 +1713,8 @@ static void link_properties_are(hid_t list, unsigned order, unsigned most, unsig
 {
     unsigned links, from, to;
 
-    assert_true(list >= 0 && H5Pget_link_creation_order(list, &links) >= 0 && H5Pget_link_phase_change(list, &from, &to) >= 0);
+    assert_true(list >= 0 && H5Pget_link_creation_order(list, &links) >= 0 &&
+                H5Pget_link_phase_change(list, &from, &to) >= 0);
     assert_int_equal(links, order);
     assert_int_equal(from, most);
     assert_int_equal(to, least);
@@ -1723,7 +1724,8 @@ static void link_properties_are(hid_t list, unsigned order, unsigned most, unsig
 /* Groups of versions have links in their headers where those of the head have them in a heap: who asks hears of the head's. */
 static void test_creation_properties_of_groups_in_versions(void **state)
 {
-    static const char *const name[] = {"test_properties_groups.h5", "test_properties_groups.h5@1", "test_properties_groups.h5@2"};
+    static const char *const name[] = {"test_properties_groups.h5", "test_properties_groups.h5@1",
+                                       "test_properties_groups.h5@2"};
     const unsigned members[] = {3, 9, 20, 31, 40}, tracked = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
     const struct {
         unsigned order, most, least;

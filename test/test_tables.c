@@ -31,12 +31,9 @@ static const struct {
     cow_table_kind kind;
     unsigned rank;
     const char *name;
-} kinds[] = {{COW_TABLE_DATASETS, 0, "datasets"},
-             {COW_TABLE_SNAPSHOTS, 0, "snapshots"},
-             {COW_TABLE_INDEX, 0, "index"},
-             {COW_TABLE_SNAPSHOT_ROWS, 0, "snapshot_rows"},
-             {COW_TABLE_SLOTS, RANK, "slots/0"},
-             {COW_TABLE_HASHES, 0, "hashes/0"}};
+} kinds[] = {{COW_TABLE_DATASETS, 0, "datasets"}, {COW_TABLE_SNAPSHOTS, 0, "snapshots"},
+             {COW_TABLE_INDEX, 0, "index"},       {COW_TABLE_SNAPSHOT_ROWS, 0, "snapshot_rows"},
+             {COW_TABLE_SLOTS, RANK, "slots/0"},  {COW_TABLE_HASHES, 0, "hashes/0"}};
 #define KINDS (sizeof kinds / sizeof *kinds)
 
 /* ---- the file ---- */
@@ -125,7 +122,8 @@ static void compare(cow_table *table, cow_table *model, const char *what, const 
     uint8_t *have, *want;
 
     if (table->rows != model->rows || size != model->row_size)
-        fail_msg("%s: %s has %llu rows, not %llu", name, what, (unsigned long long)table->rows, (unsigned long long)model->rows);
+        fail_msg("%s: %s has %llu rows, not %llu", name, what, (unsigned long long)table->rows,
+                 (unsigned long long)model->rows);
     have = malloc((size_t)table->rows * size + 1);
     want = malloc((size_t)table->rows * size + 1);
     assert_true(have != NULL && want != NULL && table->read(table, 0, table->rows, have) == 0 &&
@@ -153,7 +151,8 @@ static void change_table(cow_table *table, cow_table *model)
         count = count < table->rows - first ? count : table->rows - first;
         assert_true(table->write(table, first, count, bytes) == 0 && model->write(model, first, count, bytes) == 0);
     } else
-        assert_true(cow_table_append(table, count, bytes, NULL) == 0 && cow_table_append(model, count, bytes, NULL) == 0);
+        assert_true(cow_table_append(table, count, bytes, NULL) == 0 &&
+                    cow_table_append(model, count, bytes, NULL) == 0);
 }
 
 /* By HDF5, beside the other. */
@@ -242,7 +241,8 @@ static cow_layout_log_row numbers[LOG_ROWS];
 
 static char **text_of(cow_layout_log_row *row, int k)
 {
-    char **const at[TEXTS] = {&row->name, &row->user, &row->host, &row->program, &row->hdf5, &row->h5cow, &row->message};
+    char **const at[TEXTS] = {&row->name, &row->user,  &row->host,   &row->program,
+                              &row->hdf5, &row->h5cow, &row->message};
 
     return at[k];
 }
@@ -261,8 +261,12 @@ static char *random_text(void)
 
 static cow_layout_log_row random_row(int at)
 {
-    cow_layout_log_row row = {.parent = (int64_t)below(UINT64_MAX), .time = -(int64_t)below(1000), .added = (int64_t)below(99),
-                              .chunks = 5, .changed = (int64_t)below(7), .open = (uint8_t)below(3)};
+    cow_layout_log_row row = {.parent = (int64_t)below(UINT64_MAX),
+                              .time = -(int64_t)below(1000),
+                              .added = (int64_t)below(99),
+                              .chunks = 5,
+                              .changed = (int64_t)below(7),
+                              .open = (uint8_t)below(3)};
 
     for (int k = 0; k < TEXTS; k++) {
         free(texts[at][k]);
@@ -325,7 +329,8 @@ static void test_the_log_is_the_same_by_bytes_and_by_hdf5(void **state)
             if (looked_at && rows > 0) {
                 const int first = (int)below((uint64_t)rows);
 
-                assert_int_equal(cow_layout_log_read_many(o.loc, (uint64_t)first, (uint64_t)(rows - first), NULL, read), 0);
+                assert_int_equal(cow_layout_log_read_many(o.loc, (uint64_t)first, (uint64_t)(rows - first), NULL, read),
+                                 0);
                 compare_rows(read, first, rows - first);
             }
             row = random_row(rows);
@@ -392,9 +397,9 @@ static void test_paths_of_views(void **state)
             assert_int_equal(begin, offsets[i] / COW_VIEWS_PART * COW_VIEWS_PART);
         }
     path_tells(COW_PATH_HEADS "/120", 1, 120);
-    for (const char *const *bad = (const char *const[]){"", "/", "/p", "/p1", "/p1/", "/p/1", "/p01/1", "/p1/1000", "/p1/01",
-                                                        "/p1/1/1", "/P1/1", "/1G", "/01", "/ 1", "/+1", "/0x1",
-                                                        "/p10000000000000/1", "/10000000000000000", NULL};
+    for (const char *const *bad = (const char *const[]){"", "/", "/p", "/p1", "/p1/", "/p/1", "/p01/1", "/p1/1000",
+                                                        "/p1/01", "/p1/1/1", "/P1/1", "/1G", "/01", "/ 1", "/+1",
+                                                        "/0x1", "/p10000000000000/1", "/10000000000000000", NULL};
          *bad != NULL; bad++) {
         snprintf(path, sizeof path, COW_PATH_VIEWS "%s", *bad);
         path_tells(path, 0, 0);

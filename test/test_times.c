@@ -10,7 +10,8 @@
 
 #include <cmocka.h>
 
-#define NOW ((time_t)1774778400) /* Sunday 2026-03-29T10:00:00Z, 12:00 in Berlin, where the night had no hour from 2 to 3 */
+#define NOW                                                                                                            \
+    ((time_t)1774778400) /* Sunday 2026-03-29T10:00:00Z, 12:00 in Berlin, where the night had no hour from 2 to 3 */
 
 static void in_zone(const char *zone)
 {
@@ -96,13 +97,34 @@ static void test_so_long_ago(void **state)
 
 static void test_what_is_no_time(void **state)
 {
-    static const char *const wrong[] = {"",          "2026",          "2026-01",      "2026-01-31T",       "2026-01-31T12",
-                                        "noon",      "2 hours",       "-2 hours ago", "2 hours ago or so", "2 fortnights ago",
-                                        "hours ago", "2 hourss ago",  "mon",          "yesterdays",        "2026-01-31T12:00x",
-                                        "2026-01-31T12:00:05.", "2026-01-31+1",
-                                        "2026-13-31", "2026-31-01", "2026-02-29", "2026-01-00", "2026-01-32",
-                                        "2026-01-31T24:00", "2026-01-31T-1:00", "2026-01-31T12:60", "2026-01-31T12:00:61",
-                                        "2026-01-31T12:00+25:00", "2026-01-31T12:00+01:99"};
+    static const char *const wrong[] = {"",
+                                        "2026",
+                                        "2026-01",
+                                        "2026-01-31T",
+                                        "2026-01-31T12",
+                                        "noon",
+                                        "2 hours",
+                                        "-2 hours ago",
+                                        "2 hours ago or so",
+                                        "2 fortnights ago",
+                                        "hours ago",
+                                        "2 hourss ago",
+                                        "mon",
+                                        "yesterdays",
+                                        "2026-01-31T12:00x",
+                                        "2026-01-31T12:00:05.",
+                                        "2026-01-31+1",
+                                        "2026-13-31",
+                                        "2026-31-01",
+                                        "2026-02-29",
+                                        "2026-01-00",
+                                        "2026-01-32",
+                                        "2026-01-31T24:00",
+                                        "2026-01-31T-1:00",
+                                        "2026-01-31T12:60",
+                                        "2026-01-31T12:00:61",
+                                        "2026-01-31T12:00+25:00",
+                                        "2026-01-31T12:00+01:99"};
     int64_t first, last;
     (void)state;
 

@@ -40,7 +40,8 @@ static void fill_in(hid_t at, const char *name, hid_t type, hid_t dcpl, bool som
 static void put_attribute(hid_t file, const char *object, const char *name, int value)
 {
     hid_t space = H5Screate(H5S_SCALAR);
-    hid_t attribute = H5Acreate_by_name(file, object, name, H5T_STD_I16BE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t attribute =
+        H5Acreate_by_name(file, object, name, H5T_STD_I16BE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
 
     assert_true(attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_INT, &value) >= 0);
     H5Aclose(attribute);
@@ -66,7 +67,8 @@ static const H5Z_class2_t foreign = {H5Z_CLASS_T_VERS, FOREIGN, 1, 1, "turned", 
 static void make(const char *name, hid_t fapl)
 {
     hsize_t chunk[2] = {4, WIDE}, small[2] = {3, 5};
-    hid_t file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), group, plain = H5Pcreate(H5P_DATASET_CREATE), p, named;
+    hid_t file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl), group, plain = H5Pcreate(H5P_DATASET_CREATE), p,
+          named;
     unsigned char seven = 7;
 
     assert_true(file >= 0);
@@ -122,9 +124,25 @@ static void make(const char *name, hid_t fapl)
     H5Fclose(file);
 }
 
-static const char *const paths[] = {"a",          "chunked",  "gzip",      "g/edges",         "g/timeless", "g/ordered",
-                                    "seven",      "undefined", "foreign",  "of a named type", "g/again",  "soft",       "way/timeless",
-                                    "/g/edges",   "./a",      "g//again",  "way/again",       "g",          "type",
+static const char *const paths[] = {"a",
+                                    "chunked",
+                                    "gzip",
+                                    "g/edges",
+                                    "g/timeless",
+                                    "g/ordered",
+                                    "seven",
+                                    "undefined",
+                                    "foreign",
+                                    "of a named type",
+                                    "g/again",
+                                    "soft",
+                                    "way/timeless",
+                                    "/g/edges",
+                                    "./a",
+                                    "g//again",
+                                    "way/again",
+                                    "g",
+                                    "type",
                                     "nowhere"};
 
 /* ---- what is asked ---- */
@@ -150,7 +168,8 @@ static herr_t add_name(hid_t at, const char *name, const H5A_info_t *info, void 
 
 static herr_t add_value(void *value, hid_t type, unsigned rank, const hsize_t *point, void *context)
 {
-    say(context, " %llu", (unsigned long long)(point[0] + (rank > 1 ? point[1] : 0) + H5Tget_size(type) + *(unsigned char *)value));
+    say(context, " %llu",
+        (unsigned long long)(point[0] + (rank > 1 ? point[1] : 0) + H5Tget_size(type) + *(unsigned char *)value));
     return 0;
 }
 
@@ -188,7 +207,8 @@ static void ask_space(listing *l, hid_t id)
     hsize_t extent[2] = {0}, most[2] = {0};
     hid_t space = H5Dget_space(id);
 
-    say(l, "space %d %lld %lld", H5Sget_simple_extent_dims(space, extent, most), (long long)extent[0], (long long)extent[1]);
+    say(l, "space %d %lld %lld", H5Sget_simple_extent_dims(space, extent, most), (long long)extent[0],
+        (long long)extent[1]);
     say(l, " %lld %lld\n", (long long)most[0], (long long)most[1]);
     if (space >= 0)
         H5Sclose(space);
@@ -436,8 +456,9 @@ static void ask_all(listing *l, hid_t id)
 
 typedef void question(listing *l, hid_t id);
 static question *const questions[] = {
-    ask_type,       ask_space, ask_creation,   ask_name, ask_file,   ask_attributes, ask_info,       ask_values,   ask_chunks,
-    ask_references, ask_copy,  ask_from_there, ask_all,  ask_access, ask_storage,    ask_refreshing, ask_writing,  ask_extending,
+    ask_type, ask_space,  ask_creation, ask_name,       ask_file,    ask_attributes,
+    ask_info, ask_values, ask_chunks,   ask_references, ask_copy,    ask_from_there,
+    ask_all,  ask_access, ask_storage,  ask_refreshing, ask_writing, ask_extending,
 };
 /* To the first two of the last five HDF5 1.14.5 gives various answers, and after the others it reads other elements through the handle,
  * or through others on the dataset. */
@@ -632,8 +653,8 @@ static void at_random(int side, listing *l, unsigned seed)
     unsigned r = seed;
     bool twice = next(&r, 3) == 0; /* then H5F_CLOSE_STRONG makes HDF5 1.14.5 crash */
     hid_t fapl = access_of(side, degrees[next(&r, twice ? 3 : 4)]), handle[HANDLES];
-    hid_t file = H5Fopen(names[side], H5F_ACC_RDONLY, fapl), second = twice ? H5Fopen(names[side], H5F_ACC_RDONLY, fapl) : -1,
-          group = H5Gopen2(file, "g", H5P_DEFAULT);
+    hid_t file = H5Fopen(names[side], H5F_ACC_RDONLY, fapl),
+          second = twice ? H5Fopen(names[side], H5F_ACC_RDONLY, fapl) : -1, group = H5Gopen2(file, "g", H5P_DEFAULT);
 
     for (int i = 0; i < HANDLES; i++)
         handle[i] = -1;
@@ -738,8 +759,8 @@ static void extend(listing *l, hid_t id, unsigned rows)
     H5D_fill_time_t time = H5D_FILL_TIME_NEVER;
     H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
 
-    if (p >= 0 && H5Pget_layout(p) == H5D_CHUNKED && H5Pget_fill_time(p, &time) >= 0 && H5Pfill_value_defined(p, &defined) >= 0 &&
-        time != H5D_FILL_TIME_NEVER && defined != H5D_FILL_VALUE_UNDEFINED)
+    if (p >= 0 && H5Pget_layout(p) == H5D_CHUNKED && H5Pget_fill_time(p, &time) >= 0 &&
+        H5Pfill_value_defined(p, &defined) >= 0 && time != H5D_FILL_TIME_NEVER && defined != H5D_FILL_VALUE_UNDEFINED)
         say(l, "extend %d\n", H5Dset_extent(id, extent));
     if (p >= 0)
         H5Pclose(p);
@@ -761,16 +782,19 @@ static void change_attribute(listing *l, hid_t id, unsigned value)
 }
 
 /* Not those with elements that have no defined values. */
-static const char *const written[] = {"a", "chunked", "gzip", "g/edges", "g/timeless", "g/ordered", "seven", "foreign", "of a named type",
-                                      "g/again", "soft", "way/timeless", "/g/edges", "./a", "g//again", "way/again", "g", "nowhere"};
+static const char *const written[] = {
+    "a",        "chunked",         "gzip",    "g/edges", "g/timeless",   "g/ordered", "seven",
+    "foreign",  "of a named type", "g/again", "soft",    "way/timeless", "/g/edges",  "./a",
+    "g//again", "way/again",       "g",       "nowhere"};
 
-static const char *const links[] = {"a",     "chunked", "gzip", "g/edges", "g/timeless", "g/ordered", "seven", "foreign", "g/again",
-                                    "soft",  "way",     "g",    "n0",      "n1",         "n2",        "g/n0",  "g/n1",    "n0",
-                                    "g/n1",  "n1"};
+static const char *const links[] = {"a",       "chunked", "gzip", "g/edges", "g/timeless", "g/ordered", "seven",
+                                    "foreign", "g/again", "soft", "way",     "g",          "n0",        "n1",
+                                    "n2",      "g/n0",    "g/n1", "n0",      "g/n1",       "n1"};
 
 /* What is created, most of it so that HDF5 need not have it open: by a handle on the file or on its group g, or not at all, since there is something, or no
  * way to it. */
-static const char *const created[] = {"n0", "n1", "n2", "/n0", "./n1", "g/n0", "/g/n1", "g//n0", "way/n1", "soft", "none/n1", "none/n2", "g", "a"};
+static const char *const created[] = {"n0",    "n1",     "n2",   "/n0",     "./n1",    "g/n0", "/g/n1",
+                                      "g//n0", "way/n1", "soft", "none/n1", "none/n2", "g",    "a"};
 
 static hid_t create_one(listing *l, hid_t file, hid_t group, unsigned *r)
 {
@@ -813,7 +837,8 @@ static void use_otherwise(listing *l, hid_t file, hid_t id, unsigned value)
     const bool plain = dcpl >= 0 && H5Pget_layout(dcpl) == H5D_CHUNKED && H5Pget_nfilters(dcpl) == 0;
 
     H5Pclose(dcpl);
-    if (H5Iget_name(id, name, sizeof name) <= 0 || H5Oget_info_by_name3(file, name, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0 ||
+    if (H5Iget_name(id, name, sizeof name) <= 0 ||
+        H5Oget_info_by_name3(file, name, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0 ||
         info.rc != 1) /* which of several it is called by is up to HDF5 */
         return;
     snprintf(copy, sizeof copy, "copy %u", value);
@@ -879,15 +904,19 @@ static void ask_only_name(listing *l, hid_t id)
 }
 
 /* To others HDF5 1.14.5 has various answers, or copies what is in its cache past the filter. */
-static question *const asked_meanwhile[] = {ask_type, ask_space, ask_creation, ask_only_name, ask_file, ask_info, ask_values, ask_from_there};
+static question *const asked_meanwhile[] = {ask_type, ask_space, ask_creation, ask_only_name,
+                                            ask_file, ask_info,  ask_values,   ask_from_there};
 
 /* FRESH: in a file that is made anew. */
 static void write_at_random(int side, listing *l, unsigned seed, bool fresh)
 {
     unsigned r = seed;
     hid_t fapl = access_of(side, H5F_CLOSE_DEFAULT),
-          file = fresh ? H5Fcreate(names[side], H5F_ACC_TRUNC, H5P_DEFAULT, fapl) : H5Fopen(names[side], H5F_ACC_RDWR, fapl),
-          handle[HANDLES], group = fresh ? H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) : H5Gopen2(file, "g", H5P_DEFAULT);
+          file = fresh ? H5Fcreate(names[side], H5F_ACC_TRUNC, H5P_DEFAULT, fapl)
+                       : H5Fopen(names[side], H5F_ACC_RDWR, fapl),
+          handle[HANDLES],
+          group =
+              fresh ? H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) : H5Gopen2(file, "g", H5P_DEFAULT);
 
     assert_true(file >= 0);
     for (int i = 0; i < HANDLES; i++)
@@ -915,7 +944,8 @@ static void write_at_random(int side, listing *l, unsigned seed, bool fresh)
         } else if (what < 22)
             change_links(l, file, &r, step);
         else if (what == 22)
-            say(l, "open: %d %d\n", (int)H5Fget_obj_count(file, H5F_OBJ_ALL), (int)H5Fget_obj_count(file, H5F_OBJ_DATASET));
+            say(l, "open: %d %d\n", (int)H5Fget_obj_count(file, H5F_OBJ_ALL),
+                (int)H5Fget_obj_count(file, H5F_OBJ_DATASET));
         else if (what < 30 && handle[i] < 0)
             handle[i] = create_one(l, file, group, &r);
         else if (what >= 30 && dataset)
@@ -998,7 +1028,8 @@ static void test_written_at_random(void **state)
 static void open_otherwise(int side, listing *l, int how)
 {
     hid_t fapl = access_of(side, H5F_CLOSE_DEFAULT), file = H5Fopen(names[side], H5F_ACC_RDWR, fapl),
-          prefix = H5Pcreate(H5P_DATASET_ACCESS), id = H5Oopen(file, how & 1 ? "a" : "chunked", H5P_DEFAULT), other = -1;
+          prefix = H5Pcreate(H5P_DATASET_ACCESS), id = H5Oopen(file, how & 1 ? "a" : "chunked", H5P_DEFAULT),
+          other = -1;
     hobj_ref_t reference;
 
     H5Pset_efile_prefix(prefix, "/tmp");
@@ -1069,7 +1100,8 @@ static void test_other_access_properties(void **state)
 
 #define OWN ((H5L_type_t)(H5L_TYPE_UD_MIN + 9))
 
-static hid_t leads_into, leads_to; /* into this file, by the path that the link has; or to what is open under that id already */
+static hid_t leads_into,
+    leads_to; /* into this file, by the path that the link has; or to what is open under that id already */
 
 static hid_t go(const char *name, hid_t group, const void *value, size_t size, hid_t lapl, hid_t dxpl)
 {
@@ -1091,7 +1123,8 @@ static const char *const link_files[2] = {"unopened-links-native.h5", "unopened-
 static void add_links(int side, const char *name)
 {
     hid_t fapl = access_of(name == names[side] ? side : 0, H5F_CLOSE_DEFAULT),
-          file = name == names[side] ? H5Fopen(name, H5F_ACC_RDWR, fapl) : H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+          file = name == names[side] ? H5Fopen(name, H5F_ACC_RDWR, fapl)
+                                     : H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
     char link[20], soft[20];
 
     assert_true(file >= 0);
@@ -1106,12 +1139,12 @@ static void add_links(int side, const char *name)
     which = side;
 }
 
-#define ELSEWHERE 1u /* the link is in the file without history */
-#define BY_SOFT 2u   /* a soft link leads to it */
-#define IS_OPEN 4u   /* it leads to what the program has open */
-#define WRITTEN 8u   /* the file is open for writing, and what it leads to was written */
-#define TWICE 16u    /* it was followed twice before */
-#define WAYS 16u     /* besides */
+#define ELSEWHERE 1u  /* the link is in the file without history */
+#define BY_SOFT   2u  /* a soft link leads to it */
+#define IS_OPEN   4u  /* it leads to what the program has open */
+#define WRITTEN   8u  /* the file is open for writing, and what it leads to was written */
+#define TWICE     16u /* it was followed twice before */
+#define WAYS      16u /* besides */
 
 static void say_where(listing *l, hid_t from, const char *link)
 {
@@ -1131,7 +1164,8 @@ static void say_where(listing *l, hid_t from, const char *link)
 
 static void follow(int side, listing *l, size_t what, unsigned how)
 {
-    hid_t fapl = access_of(side, H5F_CLOSE_SEMI), file = H5Fopen(names[side], how & WRITTEN ? H5F_ACC_RDWR : H5F_ACC_RDONLY, fapl),
+    hid_t fapl = access_of(side, H5F_CLOSE_SEMI),
+          file = H5Fopen(names[side], how & WRITTEN ? H5F_ACC_RDWR : H5F_ACC_RDONLY, fapl),
           from = how & ELSEWHERE ? H5Fopen(link_files[side], H5F_ACC_RDONLY, fapl) : H5Freopen(file),
           id = H5Oopen(file, led_to[what], H5P_DEFAULT), before[2];
     H5O_info2_t info;
@@ -1151,7 +1185,8 @@ static void follow(int side, listing *l, size_t what, unsigned how)
         ask_name(l, before[i]);
     }
     say_where(l, from, link);
-    say(l, "exists %d attribute %d\n", H5Oexists_by_name(from, link, H5P_DEFAULT), H5Aexists_by_name(from, link, "x", H5P_DEFAULT));
+    say(l, "exists %d attribute %d\n", H5Oexists_by_name(from, link, H5P_DEFAULT),
+        H5Aexists_by_name(from, link, "x", H5P_DEFAULT));
     for (size_t q = 0; q < GOING_ON; q++) {
         hid_t found = q & 1 ? H5Oopen(from, link, H5P_DEFAULT) : H5Dopen2(from, link, H5P_DEFAULT);
 
@@ -1215,8 +1250,11 @@ static int begin(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_first), cmocka_unit_test(test_names), cmocka_unit_test(test_at_random),
-                                       cmocka_unit_test(test_written_at_random), cmocka_unit_test(test_links_of_its_own),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_first),
+                                       cmocka_unit_test(test_names),
+                                       cmocka_unit_test(test_at_random),
+                                       cmocka_unit_test(test_written_at_random),
+                                       cmocka_unit_test(test_links_of_its_own),
                                        cmocka_unit_test(test_other_access_properties)};
 
     return test_main(tests, argc, argv, begin, through_end);

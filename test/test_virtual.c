@@ -80,7 +80,8 @@ typedef struct shape {
 static shape draw_shape(void)
 {
     /* about the ends of what takes 16 and 32 bits */
-    const hsize_t away[] = {0, 0, 0, UINT16_MAX - below(EDGE * BOXES), UINT32_MAX - below(EDGE * BOXES), (hsize_t)1 << 33};
+    const hsize_t away[] = {
+        0, 0, 0, UINT16_MAX - below(EDGE * BOXES), UINT32_MAX - below(EDGE * BOXES), (hsize_t)1 << 33};
     shape s = {.rank = below(20) == 0 ? 1 + (unsigned)below(H5S_MAX_RANK) : 1 + (unsigned)below(4),
                .away = away[below(sizeof away / sizeof *away)]};
 
@@ -345,7 +346,8 @@ static cow_virtual *open_in(hid_t file, H5F_libver_t low, hid_t type, bool heap)
 {
     cow_native_bytes bytes;
 
-    return cow_virtual_open(H5VLobject(file), cow_native_file_bytes(H5VLobject(file), &bytes) ? &bytes : NULL, low, type, heap);
+    return cow_virtual_open(H5VLobject(file), cow_native_file_bytes(H5VLobject(file), &bytes) ? &bytes : NULL, low,
+                            type, heap);
 }
 
 static void run_round(void)
@@ -485,12 +487,15 @@ static void test_link_of_its_own(void **state)
         cow_virtual_begin(virtual);
         assert_int_equal(cow_virtual_map(virtual, NULL, "/source", NULL), 0);
         assert_int_equal(cow_virtual_put(virtual, 2, extent, maximum, dcpl, &address), 1);
-        assert_int_equal(cow_staged_link_to(H5VLobject(file), &bytes, address, H5VLobject(file), &loc, ways[i].to, H5P_LINK_CREATE_DEFAULT), ways[i].made);
+        assert_int_equal(cow_staged_link_to(H5VLobject(file), &bytes, address, H5VLobject(file), &loc, ways[i].to,
+                                            H5P_LINK_CREATE_DEFAULT),
+                         ways[i].made);
         cow_virtual_close(virtual);
         assert_true(!cow_error_pending() && H5Eget_num(H5E_DEFAULT) == 0);
         if (!ways[i].made)
             continue;
-        assert_true(H5Oget_info_by_name3(file, ways[i].to, &info, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS, H5P_DEFAULT) >= 0 &&
+        assert_true(H5Oget_info_by_name3(file, ways[i].to, &info, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS, H5P_DEFAULT) >=
+                        0 &&
                     H5Lget_info2(file, ways[i].to, &link, H5P_DEFAULT) >= 0);
         assert_true(info.type == H5O_TYPE_DATASET && info.rc == 1 && info.num_attrs == 0 &&
                     memcmp(&info.token, &link.u.token, sizeof info.token) == 0 && address != 0);
@@ -554,7 +559,8 @@ static void test_group_of_links(void **state)
         }
         assert_true(H5Gclose(group) >= 0 && H5Fclose(file) >= 0);
         /* by HDF5 alone, and then once more with ours */
-        assert_true((file = H5Fopen(NAME, round == 0 ? H5F_ACC_RDWR : H5F_ACC_RDONLY, round == 0 ? fapl : H5P_DEFAULT)) >= 0);
+        assert_true(
+            (file = H5Fopen(NAME, round == 0 ? H5F_ACC_RDWR : H5F_ACC_RDONLY, round == 0 ? fapl : H5P_DEFAULT)) >= 0);
         assert_true((group = H5Gopen2(file, "part", H5P_DEFAULT)) >= 0);
         links = 0;
         for (size_t i = 0; i < sizeof there / sizeof *there; i++) {
@@ -619,8 +625,9 @@ static void test_group_of_kept_links(void **state)
             there[i] = !there[i];
         }
         if (below(2))
-            assert_true((attribute = H5Acreate2(group, name[round], H5T_NATIVE_INT, scalar, H5P_DEFAULT, H5P_DEFAULT)) >= 0 &&
-                        H5Aclose(attribute) >= 0);
+            assert_true(
+                (attribute = H5Acreate2(group, name[round], H5T_NATIVE_INT, scalar, H5P_DEFAULT, H5P_DEFAULT)) >= 0 &&
+                H5Aclose(attribute) >= 0);
         assert_true(H5Gclose(group) >= 0 && H5Fclose(file) >= 0);
         /* by HDF5 alone, and then with ours */
         assert_true((file = H5Fopen(NAME, H5F_ACC_RDONLY, H5P_DEFAULT)) >= 0);

@@ -71,7 +71,7 @@ bool same_text(const char *what, const listing *a, const listing *b)
         p += m + (p[m] != '\0');
         q += n + (q[n] != '\0');
     }
-    printf("  %s, after\n%.*s  - %.*s\n  + %.*s\n", what, (int)(p - before(a->data, p)), before(a->data, p), (int)strcspn(p, "\n"), p,
-           (int)strcspn(q, "\n"), q);
+    printf("  %s, after\n%.*s  - %.*s\n  + %.*s\n", what, (int)(p - before(a->data, p)), before(a->data, p),
+           (int)strcspn(p, "\n"), p, (int)strcspn(q, "\n"), q);
     return false;
 }

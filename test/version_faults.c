@@ -806,7 +806,10 @@ static void tell_results(const totals *all, bool everything)
         : parts ? "objects of every kind, their views in parts"
                 : "objects of every kind",
         all->runs, all->steps, all->outcome[COMPLETE], all->outcome[INCOMPLETE], all->outcome[ABSENT], all->wrong,
-        large ? " --large" : parts ? " --parts" : "", everything ? " --all" : "");
+        large   ? " --large"
+        : parts ? " --parts"
+                : "",
+        everything ? " --all" : "");
     fclose(out);
 }
 

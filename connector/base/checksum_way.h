@@ -5,7 +5,8 @@
 
 #include "base/checksum.h"
 
-_Static_assert(sizeof(XXH3_state_t) <= sizeof(cow_checksum_state) && _Alignof(XXH3_state_t) <= 64, "no room for xxhash's state");
+_Static_assert(sizeof(XXH3_state_t) <= sizeof(cow_checksum_state) && _Alignof(XXH3_state_t) <= 64,
+               "no room for xxhash's state");
 
 static uint64_t whole(const void *bytes, size_t size)
 {

@@ -175,10 +175,11 @@ int cow_version_name_not_reserved(const char *where, const char *name)
 {
     if (strcmp(name, "head") != 0 && strcmp(name, "latest") != 0 && strspn(name, "0123456789") != strlen(name))
         return 0;
-    return cow_error(COW_USAGE,
-                     "%s: '%s' means something already: head and latest are the newest version, numbers are the names of "
-                     "versions to come",
-                     where, name);
+    return cow_error(
+        COW_USAGE,
+        "%s: '%s' means something already: head and latest are the newest version, numbers are the names of "
+        "versions to come",
+        where, name);
 }
 
 static int parse_at(const char *key, const char *value, char **revision)

@@ -32,11 +32,12 @@ typedef struct cow_options {
     char *message;       /* recorded in the version, or NULL */
     enum { COW_COMMIT_CLOSE, COW_COMMIT_FLUSH } commit; /* flush: every H5Fflush makes a version of its own */
     cow_compress compress;
-    size_t chunk_bytes; /* target for the chunks of contiguous datasets, default 256 KiB */
-    size_t cache_bytes; /* chunk cache of one file, default 32 MiB */
+    size_t chunk_bytes;  /* target for the chunks of contiguous datasets, default 256 KiB */
+    size_t cache_bytes;  /* chunk cache of one file, default 32 MiB */
     size_t memory_bytes; /* of what waits for the commit, and helps to find equal chunks, default 64 MiB */
-    size_t pieces_least; /* bytes of the smallest chunk of which small changes are stored as pieces, default 1 KiB; 0: none */
-    unsigned threads;   /* worker threads, 1 to 64; default: cores, at most 8 */
+    size_t
+        pieces_least; /* bytes of the smallest chunk of which small changes are stored as pieces, default 1 KiB; 0: none */
+    unsigned threads; /* worker threads, 1 to 64; default: cores, at most 8 */
     enum { COW_OPTION_SYNC_FULL, COW_OPTION_SYNC_NORMAL, COW_OPTION_SYNC_OFF } sync; /* docs/promises.md */
     unsigned lock_timeout; /* seconds to wait for another program that writes the file, default 0 */
     bool adopt;            /* a plain file that is opened for writing gets a history first */

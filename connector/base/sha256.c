@@ -192,8 +192,8 @@ static inline WIDE void transpose(__m512i w[16])
 }
 
 /* NEXT: what is looked at next. */
-static WIDE void take_wide(__m512i state[8], const uint8_t *const p[COW_TOGETHER], const uint8_t *const next[COW_TOGETHER],
-                           size_t blocks)
+static WIDE void take_wide(__m512i state[8], const uint8_t *const p[COW_TOGETHER],
+                           const uint8_t *const next[COW_TOGETHER], size_t blocks)
 {
     const __m512i swap = _mm512_broadcast_i32x4(_mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203));
 

@@ -135,8 +135,8 @@ static int parse_ago(const char *text, time_t now, int64_t *first, int64_t *last
     static const struct {
         const char *name;
         int seconds, months;
-    } unit[] = {{"second", 1, 0},     {"minute", 60, 0}, {"hour", 3600, 0}, {"day", 86400, 0},
-                {"week", 604800, 0},  {"month", 0, 1},   {"year", 0, 12}};
+    } unit[] = {{"second", 1, 0},    {"minute", 60, 0}, {"hour", 3600, 0}, {"day", 86400, 0},
+                {"week", 604800, 0}, {"month", 0, 1},   {"year", 0, 12}};
     char name[16];
     struct tm tm;
     int count, n = 0;
@@ -145,7 +145,8 @@ static int parse_ago(const char *text, time_t now, int64_t *first, int64_t *last
         return -1;
     for (size_t i = 0; i < sizeof unit / sizeof *unit; i++) {
         size_t length = strlen(unit[i].name);
-        if (strncasecmp(name, unit[i].name, length) != 0 || (name[length] != '\0' && strcasecmp(name + length, "s") != 0))
+        if (strncasecmp(name, unit[i].name, length) != 0 ||
+            (name[length] != '\0' && strcasecmp(name + length, "s") != 0))
             continue;
         now -= (time_t)unit[i].seconds * count;
         if (localtime_r(&now, &tm) == NULL)

@@ -34,9 +34,8 @@ void cow_witness_library(cow_witness_kind kind, long pid, const char *version, c
 {
     char *record = NULL;
 
-    if (getenv(COW_WITNESS_VARIABLE) != NULL &&
-        asprintf(&record, "%ld %s %c %zu %zu %s %s %s", pid, version, instance, strlen(name), strlen(plugin), name, plugin,
-                 why) >= 0)
+    if (getenv(COW_WITNESS_VARIABLE) != NULL && asprintf(&record, "%ld %s %c %zu %zu %s %s %s", pid, version, instance,
+                                                         strlen(name), strlen(plugin), name, plugin, why) >= 0)
         cow_witness(kind, record);
     free(record);
 }

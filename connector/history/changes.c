@@ -19,7 +19,7 @@ typedef struct noted {
     unsigned flags;
     uint64_t edits; /* of COW_CHANGED_EMPTY: when it was told */
     char *path;     /* absolute, or NULL: unknown */
-} noted;        /* flags 0: forgotten */
+} noted;            /* flags 0: forgotten */
 
 /* The paths of groups that had links to an object with several, when all of them were last looked for. */
 typedef struct holders {
@@ -37,8 +37,9 @@ typedef struct below {
 struct cow_changes {
     noted *list;
     size_t count, room;
-    cow_map of;      /* address -> index in the list */
-    below *below;    /* of all groups above a path in the list: as many as the changes have ancestors, not a look at each */
+    cow_map of; /* address -> index in the list */
+    below
+        *below; /* of all groups above a path in the list: as many as the changes have ancestors, not a look at each */
     size_t groups, group_room;
     cow_map above;   /* checksum of a group's path -> index in `below` */
     cow_map listed;  /* checksums of the paths of all names there -> 1: the link itself changed */
@@ -46,7 +47,7 @@ struct cow_changes {
     cow_map holders; /* address -> holders: stays until the file is closed */
     uint64_t edits;
     bool distrusted, cleared;
-    bool somewhere; /* something changed that is not in the list */
+    bool somewhere;      /* something changed that is not in the list */
     bool unlinked, kept; /* stay as well */
 };
 

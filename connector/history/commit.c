@@ -97,8 +97,8 @@ static int node_written(void *context, const cow_node *node)
     return cow_superseded_note(w->file, w->dataset->id, node->level, node->origin, w->view.grid->rank, node->offset);
 }
 
-int cow_root_show(cow_file *file, cow_view_context *context, uint64_t offset, const cow_root *root,
-                  cow_node *leaf, hid_t dcpl)
+int cow_root_show(cow_file *file, cow_view_context *context, uint64_t offset, const cow_root *root, cow_node *leaf,
+                  hid_t dcpl)
 {
     const bool lone = root->level == 0 && root->top != COW_NO_NODE;
     int whole;
@@ -200,8 +200,8 @@ int cow_dataset_views(const cow_dataset *dataset, cow_view_context *context)
                                   .type = cow_array_type(array),
                                   .fill_dcpl = dcpl,
                                   .source_rows = cow_pool_slots(array->pool) * array->grid.chunk[0],
-                                  .virtual = cow_virtual_open(dataset->file->native, cow_file_bytes(dataset->file), dataset->file->low,
-                                                              cow_array_type(array), array->heap)};
+                                  .virtual = cow_virtual_open(dataset->file->native, cow_file_bytes(dataset->file),
+                                                              dataset->file->low, cow_array_type(array), array->heap)};
     cow_layout_raw_path(context->source, dataset->row.pool);
     return 0;
 }
@@ -210,7 +210,8 @@ bool cow_dataset_extent_waits(const cow_dataset *dataset)
 {
     const cow_file *file = dataset->file;
 
-    return dataset->native == NULL && file->written != NULL && !cow_journal_driver_met(file->fileno, dataset->address) &&
+    return dataset->native == NULL && file->written != NULL &&
+           !cow_journal_driver_met(file->fileno, dataset->address) &&
            dataset->address < cow_still_source(cow_layout_still_bytes(file->written))->end;
 }
 
@@ -220,8 +221,8 @@ static bool write_head_extent(const cow_dataset *dataset)
     const cow_array *array = &dataset->array;
     const cow_still *still = cow_layout_still_bytes(dataset->file->written);
 
-    if (cow_header_set_extent(cow_still_source(still), dataset->address, array->grid.rank, array->extent, (uint32_t)time(NULL),
-                              cow_still_write, (void *)(uintptr_t)still) > 0)
+    if (cow_header_set_extent(cow_still_source(still), dataset->address, array->grid.rank, array->extent,
+                              (uint32_t)time(NULL), cow_still_write, (void *)(uintptr_t)still) > 0)
         return true;
     cow_error_clear();
     return false;
@@ -432,7 +433,8 @@ static int is_deleted(const cow_dataset *dataset)
 
     if (dataset->references > 0 || dataset->native == NULL)
         return 0;
-    return cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0 ? -1 : info.rc == 0;
+    return cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0 ? -1
+                                                                                                     : info.rc == 0;
 }
 
 /* The heads among the open datasets, as a list: committing one may open others, and close them, since HDF5 opens a dataset to
@@ -593,8 +595,7 @@ static int commit(cow_file *file, bool finished, bool by_closing)
         return -1;
     if (cow_versions_meet(file) < 0)
         cow_error_clear(); /* the version, which needs the log, meets it again */
-    if (cow_commit_datasets(file) < 0 || cow_version_commit(file, finished) < 0 ||
-        write_out(file, by_closing) < 0)
+    if (cow_commit_datasets(file) < 0 || cow_version_commit(file, finished) < 0 || write_out(file, by_closing) < 0)
         goto done;
     cow_pools_seal(file, finished);
     if (!cow_versions_missed(file)) {

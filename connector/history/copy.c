@@ -91,8 +91,8 @@ static hid_t copied_type(void *context, hid_t named)
 /* The creation properties, the type and the dataspace of a dataset's copy; the caller closes them. */
 static hid_t dataset_dcpl(copied *o, cow_dataset *source)
 {
-    hid_t told = source == NULL ? cow_native_dataset_dcpl(o->from.object) : cow_dataset_dcpl(source, o->from.object), type,
-          dcpl;
+    hid_t told = source == NULL ? cow_native_dataset_dcpl(o->from.object) : cow_dataset_dcpl(source, o->from.object),
+          type, dcpl;
 
     if (told < 0 || o->file->same)
         return told;
@@ -333,7 +333,8 @@ static int copy_unopened(cow_copying *c, cow_copied_file *file, const char *name
         cow_dataset_release(source);
         return 0;
     }
-    if (share(&o, source, &row) == 0 && note_made(&o, address) == 0 && cow_bare_note(c->to, row.head, source, row.root) == 0)
+    if (share(&o, source, &row) == 0 && note_made(&o, address) == 0 &&
+        cow_bare_note(c->to, row.head, source, row.root) == 0)
         status = 1;
     cow_dataset_release(source);
     if (status < 0 && o.to.object != NULL) {
@@ -358,9 +359,9 @@ static int copy_dataset(copied *o, uint64_t address)
             status = o->bare ? cow_bare_note(o->c->to, row.head, source, row.root) : 0;
         goto done;
     }
-    if ((dcpl = dataset_dcpl(o, source)) >= 0 && (space = dataset_space(o, source)) >= 0 && (type = dataset_type(o)) >= 0 &&
-        make_dataset(o, source != NULL, type, space, dcpl, &target) == 0 && note_made(o, address) == 0 &&
-        copy_elements(o, dcpl, source, target) == 0)
+    if ((dcpl = dataset_dcpl(o, source)) >= 0 && (space = dataset_space(o, source)) >= 0 &&
+        (type = dataset_type(o)) >= 0 && make_dataset(o, source != NULL, type, space, dcpl, &target) == 0 &&
+        note_made(o, address) == 0 && copy_elements(o, dcpl, source, target) == 0)
         status = copy_header(o, dcpl);
 done:
     if (target != NULL)
@@ -400,8 +401,8 @@ static int copy_type(copied *o, uint64_t address)
             status = cow_native_open_token(o->c->target, &token, &o->to);
         goto done;
     }
-    if (cow_type_allowed(type, o->c->high) < 0 ||
-        cow_native_type_anonymous(o->c->target, type, tcpl, &o->to) < 0 || note_made(o, address) < 0)
+    if (cow_type_allowed(type, o->c->high) < 0 || cow_native_type_anonymous(o->c->target, type, tcpl, &o->to) < 0 ||
+        note_made(o, address) < 0)
         goto done;
     if (merge && cow_map_get(&o->file->done, address, &found) && cow_copy_add_type(o->c, type, found) < 0)
         goto done;
@@ -526,7 +527,8 @@ static int link_made(cow_copying *c, int status, cow_loc made, cow_loc to, const
 static int copy_linked(copied *o, const char *name, const H5L_info2_t *info)
 {
     cow_loc made = {0};
-    int status = info->type == H5L_TYPE_HARD ? copy_unopened(o->c, o->file, name, cow_address(&info->u.token), &made) : 0;
+    int status =
+        info->type == H5L_TYPE_HARD ? copy_unopened(o->c, o->file, name, cow_address(&info->u.token), &made) : 0;
 
     if (status == 0)
         status = copy_opened(o, name, info, &made);
@@ -569,7 +571,8 @@ static int copy_links(const copied *object, hid_t gcpl, bool root)
     if (H5Pget_link_creation_order(gcpl, &order) < 0)
         return cow_error_native("cannot get the creation properties of a group");
     o.tracked = (order & H5P_CRT_ORDER_TRACKED) != 0;
-    if (cow_native_links(o.from, o.tracked ? COW_LINKS_BY_CREATION : COW_LINKS_BY_NAME, root ? copy_root_link : copy_link, &o) < 0)
+    if (cow_native_links(o.from, o.tracked ? COW_LINKS_BY_CREATION : COW_LINKS_BY_NAME,
+                         root ? copy_root_link : copy_link, &o) < 0)
         return -1;
     if (!o.tracked)
         return 0;
@@ -661,7 +664,8 @@ static int look_at_source(cow_copying *c, cow_copied_file *first, cow_loc from, 
     return 0;
 }
 
-static int copy_source(cow_copying *c, cow_copied_file *first, cow_loc from, const char *name, uint64_t address, cow_loc *made)
+static int copy_source(cow_copying *c, cow_copied_file *first, cow_loc from, const char *name, uint64_t address,
+                       cow_loc *made)
 {
     cow_loc source;
     bool borrowed = false;

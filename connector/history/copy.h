@@ -21,7 +21,7 @@ typedef struct cow_merging {
     struct {
         hid_t type; /* without a place in a file, so that it compares with those of other files */
         uint64_t address;
-    } * known;
+    } *known;
     size_t count, room;
     bool begun, complete;
     cow_map met; /* groups that were looked into */
@@ -34,10 +34,10 @@ typedef struct cow_copying {
     hid_t ocpypl;
     unsigned flags;
     H5F_libver_t high; /* what is newer is refused, as by HDF5 */
-    bool raised; /* objects are made for no older version than V18; `low` is the target's own */
+    bool raised;       /* objects are made for no older version than V18; `low` is the target's own */
     H5F_libver_t low;
     cow_copied_file *files;
-    cow_map unlinked;     /* what has no link yet: unlinked.c */
+    cow_map unlinked; /* what has no link yet: unlinked.c */
     cow_merging merging;
     char (*along)[40]; /* names in the root of what was copied because references lead to it */
     size_t along_count, along_room;

@@ -291,10 +291,11 @@ int cow_head_below_open(cow_file *file, uint64_t address)
  * the history holds need not be gone through, which is all that was ever deleted. */
 static bool is_in_head(cow_file *file, const H5O_token_t *head, H5O_type_t type)
 {
-    const bool edited = cow_changes_edits(file) != 0, held = type != H5O_TYPE_DATASET && type != H5O_TYPE_GROUP; /* types are in use besides */
+    const bool edited = cow_changes_edits(file) != 0,
+               held = type != H5O_TYPE_DATASET && type != H5O_TYPE_GROUP; /* types are in use besides */
 
-    if ((edited && (held || cow_changes_groups_kept(file) || cow_changes_groups_unlinked(file))) || cow_file_removed(file, head) != 0 ||
-        cow_snapshots_load(file) < 0) {
+    if ((edited && (held || cow_changes_groups_kept(file) || cow_changes_groups_unlinked(file))) ||
+        cow_file_removed(file, head) != 0 || cow_snapshots_load(file) < 0) {
         cow_error_clear();
         return false;
     }

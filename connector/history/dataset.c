@@ -371,8 +371,8 @@ hid_t cow_dataset_properties(cow_dataset *dataset, void *native)
  * properties DCPL, which become the state's, also when it fails. NATIVE NULL: it is not open, and its type is OWN, one of HDF5's own. Takes
  * one reference. */
 static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t dcpl, const cow_described *told,
-                                 hid_t own, uint64_t address, bool snapshot, const cow_root *root,
-                                 uint64_t root_offset, const cow_layout_dataset_row *row)
+                                 hid_t own, uint64_t address, bool snapshot, const cow_root *root, uint64_t root_offset,
+                                 const cow_layout_dataset_row *row)
 {
     cow_dataset *dataset = calloc(1, sizeof *dataset);
     cow_array *array;
@@ -403,7 +403,8 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
     if (take_properties(dataset, dcpl) < 0 || (dcpl < 0 && told == NULL) ||
         (cow_file_writable(file) && cow_dataset_properties(dataset, native) < 0) ||
         (type = native == NULL ? H5Tcopy(own) : cow_native_dataset_type(native)) < 0 ||
-        (pool = cow_pools_get_like(file, root->pool > UINT32_MAX ? UINT32_MAX : (uint32_t)root->pool, type, told)) == NULL)
+        (pool = cow_pools_get_like(file, root->pool > UINT32_MAX ? UINT32_MAX : (uint32_t)root->pool, type, told)) ==
+            NULL)
         goto failed;
     if (other_shape(pool, type, root)) {
         cow_error(COW_CORRUPT,
@@ -432,7 +433,8 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
     memcpy(array->maximum, root->maximum, sizeof array->maximum);
     cow_grid_init(&array->grid, root->rank, root->chunk, root->maximum);
     if (load_fill(array, dataset->dcpl,
-                  told != NULL && told->fill == COW_DESCRIBED_UNDEFINED ? H5D_FILL_VALUE_UNDEFINED : H5D_FILL_VALUE_DEFAULT,
+                  told != NULL && told->fill == COW_DESCRIBED_UNDEFINED ? H5D_FILL_VALUE_UNDEFINED
+                                                                        : H5D_FILL_VALUE_DEFAULT,
                   row, root) < 0 ||
         (array->index = cow_index_open(file->index, &array->grid, root)) == NULL)
         goto failed;
@@ -518,7 +520,9 @@ static int take_back(cow_dataset *dataset, const cow_creation *wanted)
     int status = -1;
 
     if (wanted->loc->type == H5VL_OBJECT_BY_SELF)
-        status = wanted->name == NULL ? 0 : cow_native_link_delete((cow_loc){wanted->at, wanted->loc->obj_type}, wanted->name);
+        status = wanted->name == NULL
+                     ? 0
+                     : cow_native_link_delete((cow_loc){wanted->at, wanted->loc->obj_type}, wanted->name);
     if (status == 0)
         cow_dataset_release(dataset);
     cow_error_put_back(held);
@@ -582,8 +586,9 @@ static hid_t type_unopened(cow_file *file, const cow_creation *wanted, const cow
     const cow_pool_entry *pool;
     hid_t own;
 
-    return wanted->path != NULL && usual && row->alloc_time != H5D_ALLOC_TIME_EARLY && H5Tcommitted(wanted->type) == 0 &&
-                   cow_file_ours(file) && (pool = cow_pools_get(file, row->pool)) != NULL &&
+    return wanted->path != NULL && usual && row->alloc_time != H5D_ALLOC_TIME_EARLY &&
+                   H5Tcommitted(wanted->type) == 0 && cow_file_ours(file) &&
+                   (pool = cow_pools_get(file, row->pool)) != NULL &&
                    cow_type_predefined(own = cow_kept_type_id(pool->type)) && cow_file_begin(file) == 0
                ? own
                : 0;
@@ -601,7 +606,8 @@ static int write_head(cow_file *file, const cow_creation *wanted, hid_t type, in
         cow_virtual_begin(v);
         if (cow_virtual_map(v, NULL, source, NULL) == 0 &&
             cow_virtual_put(v, (unsigned)rank, extent, most, dcpl, address) > 0)
-            status = cow_staged_link_to(file->native, cow_file_bytes(file), *address, wanted->at, wanted->loc, wanted->name, wanted->lcpl);
+            status = cow_staged_link_to(file->native, cow_file_bytes(file), *address, wanted->at, wanted->loc,
+                                        wanted->name, wanted->lcpl);
         cow_virtual_close(v);
     }
     if (status == 0)
@@ -669,12 +675,12 @@ cow_dataset *cow_dataset_create(cow_file *file, const cow_creation *wanted, void
     usual = has_usual_properties(file, dcpl, &times);
     if ((own = type_unopened(file, wanted, &row, usual)) != 0)
         written = write_head(file, wanted, own, rank, extent, most, source, times, &row.head);
-    if (written < 0 ||
-        (written == 0 && create_head(wanted, rank, extent, most, source, native, &row.head) < 0) ||
+    if (written < 0 || (written == 0 && create_head(wanted, rank, extent, most, source, native, &row.head) < 0) ||
         cow_datasets_add_row(file, &row) < 0)
         goto done;
-    dataset = dataset_make(file, *native, false, usual ? cow_native_usual_dcpl(times) : cow_native_dataset_dcpl(*native),
-                           NULL, type, row.head, false, &root, COW_NO_NODE, &row);
+    dataset =
+        dataset_make(file, *native, false, usual ? cow_native_usual_dcpl(times) : cow_native_dataset_dcpl(*native),
+                     NULL, type, row.head, false, &root, COW_NO_NODE, &row);
     if (dataset == NULL)
         goto done;
     dataset->usual = usual;
@@ -857,7 +863,8 @@ int cow_dataset_attach(cow_file *file, void *native, bool named, cow_dataset **d
         return -1;
     address = cow_address(&info.token);
     if ((*dataset = cow_datasets_find(file, address)) != NULL) {
-        if (cow_file_writable(file) && !(*dataset)->snapshot && !(*dataset)->dead && cow_dataset_hold(*dataset, native) < 0) {
+        if (cow_file_writable(file) && !(*dataset)->snapshot && !(*dataset)->dead &&
+            cow_dataset_hold(*dataset, native) < 0) {
             *dataset = NULL; /* as NATIVE is open here, it can be opened: so no commit fails for it */
             return -1;
         }
@@ -958,11 +965,14 @@ int cow_dataset_has_attributes(cow_dataset *dataset)
         return 0;
     if (dataset->native == NULL && file->written != NULL && !cow_changes_somewhere(file) &&
         (cow_changes_flags(file, dataset->address) & ~COW_CHANGED_ARRAY) == 0 &&
-        cow_described_read(cow_still_source(cow_layout_still_bytes(file->written)), dataset->address, &told) > 0 && told.bare)
+        cow_described_read(cow_still_source(cow_layout_still_bytes(file->written)), dataset->address, &told) > 0 &&
+        told.bare)
         return 0;
     if (!hold_quietly(dataset))
         return 1; /* then its snapshot is made anew */
-    return cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_NUM_ATTRS, &info) < 0 ? -1 : info.num_attrs > 0;
+    return cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_NUM_ATTRS, &info) < 0
+               ? -1
+               : info.num_attrs > 0;
 }
 
 void cow_dataset_opened(cow_dataset *dataset)

@@ -203,8 +203,8 @@ static int make_parts(cow_file *file, bool writable)
                    file->pools == NULL || file->next_version == NULL || file->incomplete == NULL ||
                    file->absolute == NULL || file->superseded == NULL || file->bare == NULL || file->stowed == NULL ||
                    file->refused == NULL || file->counts == NULL || file->own == NULL || file->sums == NULL ||
-                   file->space == NULL || file->folders == NULL || file->views == NULL ||
-                   file->copied == NULL || file->told == NULL || file->stand_in == NULL
+                   file->space == NULL || file->folders == NULL || file->views == NULL || file->copied == NULL ||
+                   file->told == NULL || file->stand_in == NULL
                ? -1
                : 0;
 }

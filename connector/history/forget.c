@@ -411,8 +411,7 @@ static int let_go_of_linked(forgetting *f)
     int linked;
 
     for (size_t i = 0; i < f->held.count; i++)
-        if ((linked = is_linked(f->file, f->held.at[i])) < 0 ||
-            (linked && cow_held_remove(f->file, f->held.at[i]) < 0))
+        if ((linked = is_linked(f->file, f->held.at[i])) < 0 || (linked && cow_held_remove(f->file, f->held.at[i]) < 0))
             return -1;
     return 0;
 }
@@ -518,8 +517,7 @@ static int forget(forgetting *f)
         return -1;
     for (size_t i = 0; i < f->copied.count; i++)
         cow_copied_drop(f->file, f->copied.at[i]); /* no tree has them any more */
-    if (let_go_of_linked(f) < 0 ||
-        cow_snapshots_purge(f->file, f->forgotten, f->rows, note_gone, f) < 0)
+    if (let_go_of_linked(f) < 0 || cow_snapshots_purge(f->file, f->forgotten, f->rows, note_gone, f) < 0)
         return -1;
     for (size_t i = 0; i < f->gone.count; i++)
         if (end_removed(f, f->gone.at[i]) < 0)

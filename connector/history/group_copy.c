@@ -95,7 +95,8 @@ static int copy_member(group_copy *g, size_t at)
     *link = (changed_link){.name = name, .to = UINT64_MAX};
     if (cow_walk_is_history(p, name))
         return 1;
-    if ((in_head = cow_walk_find_link(p->group, name, &head)) < 0 || (in_former = cow_walk_find_link(p->previous, name, &former)) < 0)
+    if ((in_head = cow_walk_find_link(p->group, name, &head)) < 0 ||
+        (in_former = cow_walk_find_link(p->previous, name, &former)) < 0)
         return -1;
     if ((in_head && head.type != H5L_TYPE_HARD) || (in_former && former.type != H5L_TYPE_HARD))
         return 0;
@@ -104,7 +105,8 @@ static int copy_member(group_copy *g, size_t at)
         return 1;
     link->again = in_former && head.corder_valid && cow_changes_at(walk->file, p->path, name) != 1;
     link->order = head.corder_valid ? head.corder : 0;
-    if (strlen(name) > COPIED_NAME || !has_one_link(p->group, name) || (path = cow_walk_child_path(p->path, name)) == NULL)
+    if (strlen(name) > COPIED_NAME || !has_one_link(p->group, name) ||
+        (path = cow_walk_child_path(p->path, name)) == NULL)
         return 0;
     scratch.target = g->scratch;
     scratch.previous.object = NULL;
@@ -233,7 +235,8 @@ int cow_group_copy(cow_walk *walk, cow_walk_group *p, cow_loc *made)
     char scratch[COW_PATH_MAX];
     int status = 0;
 
-    if ((flags & ~COW_CHANGED_LINKS) != 0 || !is_large(p->group) || !cow_snapshots_newest(file, p->address, &g.before) ||
+    if ((flags & ~COW_CHANGED_LINKS) != 0 || !is_large(p->group) ||
+        !cow_snapshots_newest(file, p->address, &g.before) ||
         (g.names = cow_decide_few_names(walk, p->group, p->path, &g.count)) == NULL ||
         (flags != 0 && (known == NULL || strcmp(known[1] == '\0' ? "" : known, p->path) != 0)) ||
         cow_lacks_each(file, lacks_something, NULL) != 0)
@@ -243,7 +246,8 @@ int cow_group_copy(cow_walk *walk, cow_walk_group *p, cow_loc *made)
     snprintf(scratch, sizeof scratch, COW_PATH_COPYING "/%u", walk->copying);
     token = cow_token(g.before);
     g.scratch.type = H5I_GROUP;
-    if ((g.link = calloc(g.count + 1, sizeof *g.link)) != NULL && cow_native_info(p->group, NULL, H5O_INFO_BASIC, &info) == 0 && info.rc == 1 &&
+    if ((g.link = calloc(g.count + 1, sizeof *g.link)) != NULL &&
+        cow_native_info(p->group, NULL, H5O_INFO_BASIC, &info) == 0 && info.rc == 1 &&
         cow_dense_read(file->native, g.before, &g.dense) > 0 && stays_large(&g) &&
         cow_native_open_token(file->loc, &token, &p->previous) == 0 && p->previous.type == H5I_GROUP &&
         (g.scratch.object = cow_native_group_create(file->loc, scratch, H5P_DEFAULT)) != NULL) {

@@ -241,7 +241,7 @@ void cow_dataset_opened(cow_dataset *dataset);
  * of our own, so that their addresses cannot be used again. Where that fails it is tried again the next time. OPENED: so is all that the program
  * has of them, by HDF5. Only where cow_file_heads_unheld. */
 void cow_file_hold_heads(cow_file *file, bool opened);
-bool cow_file_heads_unheld(const cow_file *file); /* there may be such */
+bool cow_file_heads_unheld(const cow_file *file);                    /* there may be such */
 bool cow_head_unheld(const cow_file *file, const H5O_token_t *head); /* it is one */
 /* Need HDF5 not open the head for a new extent? The commit writes that into the bytes of its header, or opens it after all. */
 bool cow_dataset_extent_waits(const cow_dataset *dataset);

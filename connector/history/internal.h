@@ -101,10 +101,10 @@ struct cow_file {
     uint8_t spaces; /* cow_file_spaces; COW_NO_SPACES */
     cow_table *index;
     cow_chunk_cache *cache;
-    cow_journal *journal; /* NULL: the file has none */
+    cow_journal *journal;      /* NULL: the file has none */
     cow_layout_still *still;   /* bytes of a file that is only read; NULL: tables are opened */
     cow_layout_still *written; /* the same of a file that is written: at most one of the two */
-    cow_native_bytes bytes; /* cow_file_bytes */
+    cow_native_bytes bytes;    /* cow_file_bytes */
     bool bytes_asked, bytes_known;
     /* parts, each with a file of its own that alone looks into it */
     cow_state *state;
@@ -230,8 +230,8 @@ int cow_file_flush_native(cow_file *file);
 int cow_dataset_views(const cow_dataset *dataset, cow_view_context *context);
 /* Make the view of the root record ROOT at OFFSET. LEAF: room for its top node, and that node where its offset says so. DCPL, and what
  * is returned: cow_view_root. */
-int cow_root_show(cow_file *file, cow_view_context *context, uint64_t offset, const cow_root *root,
-                  cow_node *leaf, hid_t dcpl);
+int cow_root_show(cow_file *file, cow_view_context *context, uint64_t offset, const cow_root *root, cow_node *leaf,
+                  hid_t dcpl);
 
 /* attempt.c */
 /* The head's own data are written: a new version, where the head differs from the newest one. 0 also where none could be made

@@ -265,7 +265,9 @@ static int rewrite_group(renaming *r, cow_loc group)
 {
     members m = {.r = r, .group = group};
     bool stand_in[H5L_TYPE_MAX + 1] = {false}, order;
-    int status = cow_native_group_tracks(group, &order) < 0 ? -1 : cow_native_links(group, order ? COW_LINKS_BY_CREATION : COW_LINKS_BY_NAME, note_member, &m);
+    int status = cow_native_group_tracks(group, &order) < 0
+                     ? -1
+                     : cow_native_links(group, order ? COW_LINKS_BY_CREATION : COW_LINKS_BY_NAME, note_member, &m);
 
     if (status == 0 && m.any && (status = cow_native_link_classes_stand_in(stand_in)) == 0) {
         status = rewrite(&m, order);

@@ -243,8 +243,7 @@ static int replace(char **text, const char *with)
 /* A version bears the name that it was flushed with. */
 static int may_be_called(cow_file *file, const char *name)
 {
-    if (cow_version_name_check("h5cow_describe: name", name) < 0 ||
-        cow_version_name_not_reserved(file->name, name) < 0)
+    if (cow_version_name_check("h5cow_describe: name", name) < 0 || cow_version_name_not_reserved(file->name, name) < 0)
         return -1;
     if (file->next_version->running >= 0)
         return cow_error(COW_USAGE,

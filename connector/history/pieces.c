@@ -58,7 +58,8 @@ static int open_pool(void *context, uint32_t id, cow_pieces *pieces)
         return -1;
     if (H5Tequal(cow_kept_type_id(pool->type), cow_array_type(array)) <= 0 ||
         !cow_piecing_from(&pieces->cut, &array->grid, array->element_size, pool->raw.rank, pool->raw.chunk))
-        return cow_error(COW_CORRUPT, "%s: pool %u has no pieces of its chunks; to see what is damaged: h5cow verify %s",
+        return cow_error(COW_CORRUPT,
+                         "%s: pool %u has no pieces of its chunks; to see what is damaged: h5cow verify %s",
                          array->label, id, dataset->file->name);
     pieces->id = id;
     pieces->pool = pool->pool;

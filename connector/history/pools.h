@@ -12,7 +12,7 @@ typedef struct cow_pool_entry {
     uint32_t id;
     cow_pool *pool;
     cow_codec *codec;
-    hid_t dcpl; /* of raw_data; H5I_INVALID_HID: it has no filters, and nobody has asked; cow_pools_dcpl */
+    hid_t dcpl;       /* of raw_data; H5I_INVALID_HID: it has no filters, and nobody has asked; cow_pools_dcpl */
     bool plain_edges; /* chunks that the extent cuts are not filtered */
     cow_kept_type *type;
     cow_raw raw; /* its shape when it was opened */

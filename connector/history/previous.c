@@ -31,9 +31,8 @@ static cow_small_link *find_former(const cow_walk_group *p, const char *name)
 {
     const cow_small_link key = {.name = (char *)(uintptr_t)name};
 
-    return p->former.count == 0
-               ? NULL
-               : bsearch(&key, p->former.link, p->former.count, sizeof *p->former.link, by_name);
+    return p->former.count == 0 ? NULL
+                                : bsearch(&key, p->former.link, p->former.count, sizeof *p->former.link, by_name);
 }
 
 bool cow_previous_has(const cow_walk_group *p, const char *name, uint64_t address)
@@ -118,7 +117,8 @@ static bool count_links(const cow_file *file, const cow_small_link *link, int mo
 
     if (cow_journal_driver_met(file->fileno, link->address))
         return false;
-    if (cow_header_count_links(cow_still_source(still), link->address, more, cow_still_write, (void *)(uintptr_t)still) > 0)
+    if (cow_header_count_links(cow_still_source(still), link->address, more, cow_still_write,
+                               (void *)(uintptr_t)still) > 0)
         return true;
     cow_error_clear();
     return false;
@@ -152,7 +152,8 @@ static int keep_none(cow_walk_group *p)
 
     for (size_t i = 0; i < p->former.count; i++)
         if (p->former.link[i].kept)
-            count_links(p->walk->file, &p->former.link[i], -1); /* else the snapshot will not go with its last link: nothing worse */
+            count_links(p->walk->file, &p->former.link[i],
+                        -1); /* else the snapshot will not go with its last link: nothing worse */
     cow_error_put_back(held);
     return cow_walk_fail(p->walk);
 }

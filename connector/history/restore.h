@@ -24,12 +24,12 @@ typedef struct cow_restoring {
     struct cow_told {
         char *path;
         int32_t what;
-    } * told; /* when all is done */
+    } *told; /* when all is done */
     size_t told_count, told_room;
     struct cow_used {
         uint64_t snapshot;
         char *path;
-    } * used; /* named datatypes of the version, and what uses them: those that no link leads to are restored in the end */
+    } *used; /* named datatypes of the version, and what uses them: those that no link leads to are restored in the end */
     size_t used_count, used_room;
     h5cow_restore_t *request;
 } cow_restoring;

@@ -289,7 +289,8 @@ int cow_restore_links(cow_restoring *r, const cow_restored_pair *pair, bool *cha
     bool order, differs = false;
     int status = -1, moved = 0;
 
-    if (cow_native_group_tracks(pair->head, &order) < 0 || cow_native_links(pair->head, order ? COW_LINKS_BY_CREATION : COW_LINKS_BY_NAME, note_link, &now) < 0 ||
+    if (cow_native_group_tracks(pair->head, &order) < 0 ||
+        cow_native_links(pair->head, order ? COW_LINKS_BY_CREATION : COW_LINKS_BY_NAME, note_link, &now) < 0 ||
         cow_native_links(pair->snapshot, order ? COW_LINKS_BY_CREATION : COW_LINKS_BY_NAME, note_link, &then) < 0)
         goto done;
     if (now.count > 0)

@@ -129,7 +129,9 @@ static bool holds_strings(void *dataset)
     return holds;
 }
 
-#define MOST ((size_t)1 << 20) /* bytes of a dataset that is compared; a larger one is copied, where its checksum is another one */
+#define MOST                                                                                                           \
+    ((size_t)1                                                                                                         \
+     << 20) /* bytes of a dataset that is compared; a larger one is copied, where its checksum is another one */
 
 /* All of a dataset that may be read at once; free() *VALUES, after they were reclaimed. */
 static int read_all(void *dataset, hid_t type, size_t n, void **values)

@@ -83,9 +83,9 @@ int cow_walk_lack(cow_walk *walk, uint64_t address, const char *path, const char
                  name == NULL ? "" : "'", cow_error_message());
     cow_error_clear();
     return cow_lacks_add(walk->lacks, walk->row, address,
-                         path[0] == '\0'              ? "/"
+                         path[0] == '\0'                       ? "/"
                          : strcmp(path, COW_PATH_UNKNOWN) == 0 ? ""
-                                                      : path,
+                                                               : path,
                          reason) < 0 ||
                    (what != NULL && cow_map_put(&walk->partial, address, 0) < 0)
                ? cow_walk_fail(walk)
@@ -216,7 +216,8 @@ static int attributes_good(cow_walk *walk, uint64_t address, const char *path)
 
     if (cow_sum_check_head(walk->file, &token, COW_CHANGED_ATTRIBUTES) == 0)
         return 1;
-    return cow_walk_lack(walk, address, path, "attributes", NULL) < 0 || cow_map_put(&walk->partial, address, DAMAGED) < 0
+    return cow_walk_lack(walk, address, path, "attributes", NULL) < 0 ||
+                   cow_map_put(&walk->partial, address, DAMAGED) < 0
                ? cow_walk_fail(walk)
                : 0;
 }
@@ -271,7 +272,9 @@ int cow_walk_note_built(cow_walk *walk, uint64_t address, cow_loc snapshot)
 {
     H5O_info2_t info;
 
-    return cow_native_info(snapshot, NULL, H5O_INFO_BASIC, &info) < 0 ? -1 : note_built_at(walk, address, cow_address(&info.token));
+    return cow_native_info(snapshot, NULL, H5O_INFO_BASIC, &info) < 0
+               ? -1
+               : note_built_at(walk, address, cow_address(&info.token));
 }
 
 /* The snapshot has its header and its elements: what HDF5 does not check gets checksums. The head is compared with them as
@@ -354,7 +357,8 @@ static int leave_out_below(cow_walk *walk)
         return 0;
     for (size_t i = 0; i < walk->state.capacity; i++) {
         const cow_map_entry *e = &walk->state.entry[i];
-        if (e->used && e->value == COW_NEW && leave_out_unlinked(walk, e->key, cow_changes_path(walk->file, e->key)) < 0)
+        if (e->used && e->value == COW_NEW &&
+            leave_out_unlinked(walk, e->key, cow_changes_path(walk->file, e->key)) < 0)
             return -1;
     }
     return cow_changes_each(walk->file, leave_out_unlinked, walk);
@@ -431,8 +435,9 @@ static int fill_group(cow_walk *walk, cow_walk_group *p, bool by_creation)
     if (cow_walk_note_built(walk, p->address, p->target) < 0 ||
         copy_header(walk, p->group, p->address, p->path, p->target) < 0)
         return cow_walk_fail(walk);
-    if ((p->listed.link != NULL ? each_listed(p)
-                                : cow_native_links(p->group, by_creation ? COW_LINKS_BY_CREATION : COW_LINKS_ANY, build_link, p)) < 0 &&
+    if ((p->listed.link != NULL
+             ? each_listed(p)
+             : cow_native_links(p->group, by_creation ? COW_LINKS_BY_CREATION : COW_LINKS_ANY, build_link, p)) < 0 &&
         cow_walk_lack(walk, p->address, p->path, "members", NULL) < 0)
         return cow_walk_fail(walk);
     return note_sums(walk, p->address, p->target, COW_NO_NODE) < 0 ? cow_walk_fail(walk) : 0;
@@ -588,7 +593,8 @@ static int link_snapshot(cow_walk *walk, cow_walk_group *p, const char *name, ui
 
     if (address == COW_LEFT_OUT)
         return 0;
-    if (cow_previous_has(p, name, address) && cow_previous_open(p) && cow_native_link_share(p->previous, p->target, name) == 0)
+    if (cow_previous_has(p, name, address) && cow_previous_open(p) &&
+        cow_native_link_share(p->previous, p->target, name) == 0)
         return 0;
     cow_error_clear();
     if ((status = cow_native_open_token(walk->file->loc, &token, &object)) == 0) {
@@ -643,15 +649,16 @@ static int look_at_link(const cow_walk *walk, cow_loc folder, const char *name, 
     if (cow_native_link_info(folder, name, &link) < 0)
         return -1;
     if (link.type != H5L_TYPE_HARD)
-        return cow_error(COW_CORRUPT, "%s: '%s' is no hard link; try: h5cow verify %s", walk->file->name, name, walk->file->name);
+        return cow_error(COW_CORRUPT, "%s: '%s' is no hard link; try: h5cow verify %s", walk->file->name, name,
+                         walk->file->name);
     *address = cow_address(&link.u.token);
     return 0;
 }
 
 /* The view of the newest record of OF, which this transaction has made for that, becomes the snapshot of HEAD (NULL: which has no comment), and
  * gets a link in the version. It is not opened for it: that would take longer than all else. */
-static int link_view(cow_walk *walk, cow_walk_group *p, const char *name, uint64_t address, const char *path, const cow_by_link *head,
-                     const cow_stowed_head *of)
+static int link_view(cow_walk *walk, cow_walk_group *p, const char *name, uint64_t address, const char *path,
+                     const cow_by_link *head, const cow_stowed_head *of)
 {
     const cow_loc none = {.type = H5I_DATASET};
     uint64_t view = of->view;
@@ -701,8 +708,8 @@ static int link_stowed(cow_walk *walk, cow_walk_group *p, const char *name, uint
 
 /* The snapshot of the open object HEAD, or of a copy that is not open (SHOWN), with its first link. -1, and not walk->failed:
  * it cannot be made. */
-static int make_linked(cow_walk *walk, cow_walk_group *p, const char *name, uint64_t address, const char *path, cow_loc head,
-                       const cow_shown *shown)
+static int make_linked(cow_walk *walk, cow_walk_group *p, const char *name, uint64_t address, const char *path,
+                       cow_loc head, const cow_shown *shown)
 {
     cow_loc made = {0};
     const bool stowed = cow_stowed_find(walk->file, address, NULL);
@@ -760,7 +767,7 @@ int cow_build(cow_walk *walk, cow_walk_group *p, const char *name, uint64_t addr
     if (cow_map_get(&walk->bare, address, &group))
         status = group ? make_empty(walk, p, name, address)
                        : make_linked(walk, p, name, address, path, (cow_loc){.type = H5I_DATASET},
-                             cow_bare_find(walk->file, address));
+                                     cow_bare_find(walk->file, address));
     else if ((linked = link_stowed(walk, p, name, address, path)) != 0)
         status = linked > 0 ? 0 : -1;
     else {

@@ -26,15 +26,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST       1024              /* rows of a table that has runs */
-#define BATCH       512               /* rows that are noted together */
-#define ASKED       64                /* so many rows are read in the time in which one is found by the runs, at least */
-#define MOST_LOADED ((size_t)1 << 22) /* rows that are read because many are asked for */
-#define MOST_KEPT   8192              /* noted rows that stay in memory */
-#define MOST_NOTED  ((size_t)1 << 18) /* rows at a time */
-#define FOUND_BLOCK 64                /* rows */
-#define MOST_GONE_THROUGH 4096        /* rows in memory that are gone through for what is asked, instead of being mapped */
-#define GONE_THROUGH      16          /* times, until they are mapped */
+#define LEAST             1024 /* rows of a table that has runs */
+#define BATCH             512  /* rows that are noted together */
+#define ASKED             64   /* so many rows are read in the time in which one is found by the runs, at least */
+#define MOST_LOADED       ((size_t)1 << 22) /* rows that are read because many are asked for */
+#define MOST_KEPT         8192              /* noted rows that stay in memory */
+#define MOST_NOTED        ((size_t)1 << 18) /* rows at a time */
+#define FOUND_BLOCK       64                /* rows */
+#define MOST_GONE_THROUGH 4096 /* rows in memory that are gone through for what is asked, instead of being mapped */
+#define GONE_THROUGH      16   /* times, until they are mapped */
 
 /* What is looked for: part of the key. */
 typedef enum key_kind { OF_HEAD, OF_SNAPSHOT, STAMP } key_kind;
@@ -61,10 +61,11 @@ struct cow_snapshots {
     cow_layout_snapshot_row *row; /* from row base on */
     size_t base, count, room, written;
     size_t changed; /* the lowest row that differs from the file's */
-    cow_map of;    /* head address -> row with its newest snapshot; before `mapped` only what was asked for, as in the next */
-    cow_map at;    /* snapshot address -> its row */
-    size_t mapped; /* rows in memory before that one are not in the maps yet: a commit asks for a few */
-    size_t passed; /* rows that were gone through, instead */
+    cow_map
+        of; /* head address -> row with its newest snapshot; before `mapped` only what was asked for, as in the next */
+    cow_map at;       /* snapshot address -> its row */
+    size_t mapped;    /* rows in memory before that one are not in the maps yet: a commit asks for a few */
+    size_t passed;    /* rows that were gone through, instead */
     cow_map left_out; /* head objects that the newest version known of them had to do without: not deleted */
     bool behind;      /* a commit made no version: what it deleted has no row yet */
     cow_map outdated; /* head objects that changed after the newest version: their checksums are of before */

@@ -112,7 +112,8 @@ static bool waits(const cow_dataset *dataset)
     return dataset->references == 0 && !dataset->snapshot && !dataset->dead && !dataset->committing &&
            (dataset->root_changed || cow_dataset_dirty(dataset)) && !dataset->array.refused &&
            (dataset->native == NULL || /* its link is there */
-            (cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) == 0 && info.rc > 0));
+            (cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) == 0 &&
+             info.rc > 0));
 }
 
 static size_t list_waiting(cow_file *file, cow_dataset *list[])
@@ -152,8 +153,8 @@ void cow_stowed_back(cow_file *file, uint64_t address)
 
 static bool possible(const cow_file *file)
 {
-    return cow_file_state_of(file) == COW_FILE_OPEN && cow_file_ours(file) && cow_file_writable(file) && file->laid_out &&
-           !cow_file_refusing(file) && !cow_chunk_cache_busy(file->cache) &&
+    return cow_file_state_of(file) == COW_FILE_OPEN && cow_file_ours(file) && cow_file_writable(file) &&
+           file->laid_out && !cow_file_refusing(file) && !cow_chunk_cache_busy(file->cache) &&
            (file->journal == NULL || cow_journal_failure(file->journal) == NULL);
 }
 
@@ -217,9 +218,8 @@ int cow_file_unstow(cow_file *file, const H5O_info2_t *going)
     if (s->head.count == 0)
         return 0;
     if (going != NULL && going->type != H5O_TYPE_GROUP)
-        return cow_stowed_find(file, cow_address(&going->token), NULL)
-                   ? open_again(file, cow_address(&going->token))
-                   : 0;
+        return cow_stowed_find(file, cow_address(&going->token), NULL) ? open_again(file, cow_address(&going->token))
+                                                                       : 0;
     s->off = true;
     if ((address = malloc(s->head.count * sizeof *address)) == NULL)
         return cow_error(COW_MEMORY, "%s: no memory to open its datasets", file->name);

@@ -9,7 +9,7 @@
 
 /* The lists of most datasets are equal: this is the last one of a usual dataset. */
 struct cow_told {
-    hid_t list; /* H5I_INVALID_HID: none */
+    hid_t list;                 /* H5I_INVALID_HID: none */
     cow_layout_dataset_row row; /* but for head and root */
     bool times;
 };

@@ -256,7 +256,8 @@ static int link_all(cow_file *file, const waiting list[], size_t count)
     cow_staged together[COW_STAGED_MOST];
 
     for (size_t i = 0, n; i < count; i += n) {
-        for (n = 0; n < COW_STAGED_MOST && i + n < count && in_one(file->views, list[i].offset, list[i + n].offset); n++)
+        for (n = 0; n < COW_STAGED_MOST && i + n < count && in_one(file->views, list[i].offset, list[i + n].offset);
+             n++)
             together[n] = list[i + n].view;
         /* one that has more than fit */
         if (i > 0 && in_one(file->views, list[i - 1].offset, list[i].offset) && link_parts(&parts) < 0)

@@ -26,14 +26,15 @@ struct cow_walk {
         partial;    /* head addresses of objects whose snapshot lacks an attribute, a comment or a link -> 0, DAMAGED */
     cow_map summed; /* head addresses of objects of which attributes have a checksum in the table */
     cow_map deleted; /* head addresses; not full */
-    bool full;      /* look into every group */
-    bool types;     /* a named datatype changed: what is of this type changes with it */
-    bool renew;     /* groups with absolute soft links are made anew: the links name the version */
-    bool absolute;  /* building: such a group was met */
-    cow_map several; /* head addresses of what changed and has several links -> how many: all groups that hold one change with it.
+    bool full;       /* look into every group */
+    bool types;      /* a named datatype changed: what is of this type changes with it */
+    bool renew;      /* groups with absolute soft links are made anew: the links name the version */
+    bool absolute;   /* building: such a group was met */
+    cow_map
+        several; /* head addresses of what changed and has several links -> how many: all groups that hold one change with it.
                       * Those of what no version knows were made since, and are known to have changed */
-    cow_map links;   /* head addresses of what was looked at -> links to it that were met; not full */
-    bool failed;    /* building: not a single object, but no version can be made */
+    cow_map links;                   /* head addresses of what was looked at -> links to it that were met; not full */
+    bool failed;                     /* building: not a single object, but no version can be made */
     char prefix[COW_PATH_MAX + 256]; /* of the version being built */
     uint64_t row;
     int64_t changed;
@@ -63,11 +64,11 @@ typedef struct cow_walk_group {
     int answer; /* deciding: -1: the walk fails */
     /* building only */
     uint64_t address;
-    cow_loc target;           /* the new group */
-    uint64_t before;          /* the group's newest snapshot; UINT64_MAX: there is none */
-    cow_loc previous;         /* the same, where it is open; else object NULL */
-    cow_small_group former;   /* its links, in the order of their names */
-    cow_listed_links listed;  /* those of `group`, where they were all listed already; else link NULL */
+    cow_loc target;          /* the new group */
+    uint64_t before;         /* the group's newest snapshot; UINT64_MAX: there is none */
+    cow_loc previous;        /* the same, where it is open; else object NULL */
+    cow_small_group former;  /* its links, in the order of their names */
+    cow_listed_links listed; /* those of `group`, where they were all listed already; else link NULL */
 } cow_walk_group;
 
 /* A link that was met: an object can be looked at by it without being opened. */

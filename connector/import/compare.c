@@ -395,8 +395,8 @@ bool cow_tree_same_layout(const hid_t list[2])
             space[k][0] = H5Pget_virtual_vspace(list[k], i);
             space[k][1] = H5Pget_virtual_srcspace(list[k], i);
         }
-        same = same && strcmp(text[0][0], text[1][0]) == 0 && strcmp(text[0][1], text[1][1]) == 0 &&
-               space[0][0] >= 0 && space[1][0] >= 0 && cow_tree_same_selection(space[0][0], space[1][0]) &&
+        same = same && strcmp(text[0][0], text[1][0]) == 0 && strcmp(text[0][1], text[1][1]) == 0 && space[0][0] >= 0 &&
+               space[1][0] >= 0 && cow_tree_same_selection(space[0][0], space[1][0]) &&
                same_region(space[0][1], space[1][1]);
         for (int k = 0; k < 4; k++)
             if (space[k / 2][k % 2] >= 0)

@@ -263,7 +263,8 @@ static char *version_path(hid_t file, const char *path)
 {
     char name[300], *joined;
 
-    if (H5Lget_name_by_idx(file, COW_PATH_VERSIONS + 1, H5_INDEX_NAME, H5_ITER_NATIVE, 0, name, sizeof name, H5P_DEFAULT) < 0 ||
+    if (H5Lget_name_by_idx(file, COW_PATH_VERSIONS + 1, H5_INDEX_NAME, H5_ITER_NATIVE, 0, name, sizeof name,
+                           H5P_DEFAULT) < 0 ||
         asprintf(&joined, COW_PATH_VERSIONS "/%s%s", name, path) < 0)
         return NULL;
     return joined;

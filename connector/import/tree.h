@@ -45,8 +45,8 @@ typedef struct cow_tree {
     /* References to objects that no link leads to. HDF5 opens these as long as their bytes are there: they were deleted in
      * an earlier session, or a reference count keeps them, and the file does not tell which. */
     cow_tree_nulls stray;
-    size_t external; /* datasets whose elements are in other files (external storage) ... */
-    size_t virtual;  /* ... and virtual datasets: their definition was copied */
+    size_t external;                 /* datasets whose elements are in other files (external storage) ... */
+    size_t virtual;                  /* ... and virtual datasets: their definition was copied */
     bool stand_in[H5L_TYPE_MAX + 1]; /* classes of user-defined links that were registered for the copy */
     char why[1200];                  /* what went wrong: object and cause */
 } cow_tree;

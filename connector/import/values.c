@@ -217,7 +217,7 @@ herr_t cow_tree_write_chunk(hid_t to, bool fills, uint32_t mask, const hsize_t *
             if (H5Dget_chunk_storage_size(to, offset, &former) < 0 || former == 0 || former == size)
                 H5Dwrite_chunk(to, H5P_DEFAULT, mask, offset, size > 1 ? size - 1 : sizeof two, size > 1 ? bytes : two);
         }
-        H5E_END_TRY
+    H5E_END_TRY
     return H5Dwrite_chunk(to, H5P_DEFAULT, mask, offset, size, bytes);
 }
 

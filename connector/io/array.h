@@ -52,16 +52,17 @@ typedef struct cow_array {
     size_t element_size;            /* H5Tget_size of it */
     size_t chunk_bytes;             /* decoded chunk */
     size_t file_element_size;       /* the same in the file, for `heap` */
-    bool plain_edges;     /* chunks that the extent cuts are not filtered (H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) */
-    bool filters_hidden;  /* the program asked for no filters: it sees chunks as they are without */
-    bool heap;            /* the type has variable-length or new reference parts */
-    void *fill;           /* one element in `type`, or NULL: undefined (reading a hole leaves memory alone) */
-    bool fill_new;        /* the rest of a new, partly written chunk: fill value (true) or zeros */
-    void *cut;            /* zeros, but what a shrinking extent cuts off becomes this (H5D_FILL_TIME_NEVER); or NULL */
-    bool late;            /* HDF5 would allocate every chunk when the next element is written; cleared then */
-    bool nothing_to_read; /* reading is an error: nothing was written, and the fill value is undefined. A write clears it */
-    bool reserved;        /* HDF5 would have room for it since it was created */
-    bool early;           /* HDF5 would have allocated every chunk: holes inside the extent count as stored */
+    bool plain_edges;    /* chunks that the extent cuts are not filtered (H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) */
+    bool filters_hidden; /* the program asked for no filters: it sees chunks as they are without */
+    bool heap;           /* the type has variable-length or new reference parts */
+    void *fill;          /* one element in `type`, or NULL: undefined (reading a hole leaves memory alone) */
+    bool fill_new;       /* the rest of a new, partly written chunk: fill value (true) or zeros */
+    void *cut;           /* zeros, but what a shrinking extent cuts off becomes this (H5D_FILL_TIME_NEVER); or NULL */
+    bool late;           /* HDF5 would allocate every chunk when the next element is written; cleared then */
+    bool
+        nothing_to_read; /* reading is an error: nothing was written, and the fill value is undefined. A write clears it */
+    bool reserved;       /* HDF5 would have room for it since it was created */
+    bool early;          /* HDF5 would have allocated every chunk: holes inside the extent count as stored */
     cow_pool *pool;
     cow_codec *codec;
     cow_index *index;
@@ -82,17 +83,17 @@ typedef struct cow_array {
     /* private to io/, but for the owner's cow_array_leave_pieces */
     cow_pieces *pieces; /* that are open */
     size_t pieces_count;
-    uint32_t pieces_id;                 /* of new pieces, once they are */
-    bool pieces_chosen, pieces_none;    /* there can be none */
-    uint32_t pieces_made;               /* composed chunks since the last commit; cleared by the owner */
-    uint32_t pieces_skip, pieces_back;  /* chunks that are stored whole without a look; the last number of these */
-    hid_t same_type;                 /* 0, or a type of HDF5's own, so never changed, that is the same as `type` */
-    struct cow_cached_chunk *cached; /* chunks of this array in the cache */
-    struct cow_cached_chunk *dirty;  /* of these the dirty ones, oldest first */
-    struct cow_cached_chunk *held;   /* of these the one that has its strings in memory (heap.c), or NULL */
-    cow_filtering *filtering;        /* of the call that runs, or NULL */
-    bool writing;                    /* that is H5Dwrite */
-    size_t homeless;                 /* chunks: chunk_cache.h */
+    uint32_t pieces_id;                /* of new pieces, once they are */
+    bool pieces_chosen, pieces_none;   /* there can be none */
+    uint32_t pieces_made;              /* composed chunks since the last commit; cleared by the owner */
+    uint32_t pieces_skip, pieces_back; /* chunks that are stored whole without a look; the last number of these */
+    hid_t same_type;                   /* 0, or a type of HDF5's own, so never changed, that is the same as `type` */
+    struct cow_cached_chunk *cached;   /* chunks of this array in the cache */
+    struct cow_cached_chunk *dirty;    /* of these the dirty ones, oldest first */
+    struct cow_cached_chunk *held;     /* of these the one that has its strings in memory (heap.c), or NULL */
+    cow_filtering *filtering;          /* of the call that runs, or NULL */
+    bool writing;                      /* that is H5Dwrite */
+    size_t homeless;                   /* chunks: chunk_cache.h */
 } cow_array;
 
 /* Located in memory, as H5Dget_type gives it. Lent until the program's call ends. */

@@ -30,7 +30,7 @@ struct cow_cached_chunk {
     size_t content_bytes;        /* of it, 0 without */
     bool large;                  /* clean: its content is too large to be kept */
     bool dirty;
-    bool refused; /* dirty, and the filters do not take it */
+    bool refused;  /* dirty, and the filters do not take it */
     bool promised; /* dirty, and the disk has room for it as it is: cow_journal_promise */
     bool homeless; /* dirty by the write that runs, and not promised: stored before that ends, or given up */
     uint64_t hash;

@@ -646,7 +646,8 @@ int cow_array_chunk_write(cow_array *array, const uint64_t offset[], uint32_t fi
         }
         save.ready = memcpy(given, bytes, size); /* which nobody changes */
         if (cow_codec_decode(array->codec, given, size, filter_mask, decoded) < 0) {
-            cow_context("%s: the bytes given to H5Dwrite_chunk cannot be decoded with the dataset's filters", array->label);
+            cow_context("%s: the bytes given to H5Dwrite_chunk cannot be decoded with the dataset's filters",
+                        array->label);
             goto done;
         }
     }

@@ -132,7 +132,8 @@ static int damaged_piece(const cow_array *array, const uint64_t chunk[], const c
     char place[COW_PLACE_SIZE];
 
     return cow_error(COW_CORRUPT,
-                     "%s: piece %u of the chunk at %s %s (%s, slot %" PRIu64 "); run h5cow verify on the file; an older "
+                     "%s: piece %u of the chunk at %s %s (%s, slot %" PRIu64
+                     "); run h5cow verify on the file; an older "
                      "version may still have the chunk",
                      array->label, i, cow_array_chunk_place(array, chunk, place), what,
                      cow_pool_name(parts->pieces.pool), parts->composed.slot[i]);
@@ -168,8 +169,8 @@ cow_parts *cow_composed_fetch(cow_array *array, const uint64_t chunk[], uint64_t
         return NULL;
     }
     if (!by_any_thread(pieces->codec)) {
-        cow_error(COW_CORRUPT, "%s: %s has filters that no pool of pieces has; run h5cow verify on the file", array->label,
-                  cow_pool_name(pieces->pool));
+        cow_error(COW_CORRUPT, "%s: %s has filters that no pool of pieces has; run h5cow verify on the file",
+                  array->label, cow_pool_name(pieces->pool));
         return NULL;
     }
     store = cow_pool_store(pieces->pool);
@@ -184,7 +185,8 @@ cow_parts *cow_composed_fetch(cow_array *array, const uint64_t chunk[], uint64_t
             }
             checksum[i] = row.digest.checksum;
             if (size[i] > LONGEST(cow_codec_bound(pieces->codec))) {
-                cow_error(COW_CORRUPT, "%s: a piece of %zu bytes has %zu in slot %" PRIu64 " of %s; run h5cow verify on the file",
+                cow_error(COW_CORRUPT,
+                          "%s: a piece of %zu bytes has %zu in slot %" PRIu64 " of %s; run h5cow verify on the file",
                           array->label, pieces->cut.bytes, size[i], composed.slot[i], cow_pool_name(pieces->pool));
                 return NULL;
             }
@@ -275,9 +277,9 @@ static int read_base(cow_array *array, const uint64_t chunk[], uint64_t slot, vo
         return -1;
     if (identity ? size != array->chunk_bytes
                  : (raw = cow_chunk_cache_scratch(array->cache, COW_BUFFER_BASE_STORED, size)) == NULL)
-        return identity ? cow_error(COW_CORRUPT, "%s: a chunk of %zu bytes has %zu", array->label, array->chunk_bytes,
-                                    size)
-                        : -1;
+        return identity
+                   ? cow_error(COW_CORRUPT, "%s: a chunk of %zu bytes has %zu", array->label, array->chunk_bytes, size)
+                   : -1;
     if (store->read(store, slot, raw, size, &mask) < 0 ||
         (!identity && cow_codec_decode(array->codec, raw, size, mask, bytes) < 0))
         return -1;
@@ -498,7 +500,8 @@ static bool holes_show_fill(const cow_array *array)
 
 static bool pays(const cow_array *array)
 {
-    return array->pieces_asked || array->chunk_bytes >= SMALL_CHUNK || cow_pool_slots(array->pool) >= LEAST_POOL / array->chunk_bytes;
+    return array->pieces_asked || array->chunk_bytes >= SMALL_CHUNK ||
+           cow_pool_slots(array->pool) >= LEAST_POOL / array->chunk_bytes;
 }
 
 /* May this chunk, which has the entry OLD, be composed at all? HDF5 (1.14.5) divides by zero or loses chunks when a virtual dataset
@@ -508,9 +511,9 @@ static bool may(const cow_array *array, const cow_save *save, uint64_t old, cow_
 {
     if (old == COW_HOLE && (!array->known || !holes_show_fill(array)))
         return false;
-    return array->pieces_least > 0 && pays(array) && array->pieces_source.choose != NULL && !array->pieces_none && !array->heap &&
-           !array->plain_edges && save->ready == NULL && array->filtering == NULL && array->grid.rank < COW_MAX_RANK &&
-           by_any_thread(array->codec) &&
+    return array->pieces_least > 0 && pays(array) && array->pieces_source.choose != NULL && !array->pieces_none &&
+           !array->heap && !array->plain_edges && save->ready == NULL && array->filtering == NULL &&
+           array->grid.rank < COW_MAX_RANK && by_any_thread(array->codec) &&
            cow_piecing_plan(cut, &array->grid, array->element_size, array->pieces_least);
 }
 
@@ -584,7 +587,7 @@ int cow_composed_save(cow_array *array, cow_save *save, uint64_t old)
         cow_error_clear();
         return 0;
     }
-    most = old == COW_HOLE                ? MOST_NEW(cut.count)
+    most = old == COW_HOLE               ? MOST_NEW(cut.count)
            : fills(array, save, &former) ? cut.count
                                          : most_own(cut.count, array->chunk_bytes);
     own = differing(&cut, save->bytes, base, most, &n);

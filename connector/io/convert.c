@@ -110,7 +110,8 @@ size_t cow_conversion_parts(const cow_conversion *conversion, cow_element_part p
             return 0;
         if (has == 0)
             continue;
-        if (last != NULL && last->in_chunk + last->size == next.in_chunk && last->in_memory + last->size == next.in_memory)
+        if (last != NULL && last->in_chunk + last->size == next.in_chunk &&
+            last->in_memory + last->size == next.in_memory)
             last->size += next.size;
         else if (n == COW_CONVERSION_PARTS)
             return 0;

@@ -812,7 +812,8 @@ static int without_doubles(const cow_array *array, const cow_heap_part *part, si
     if (doubles == 0)
         goto done;
     status = -1;
-    if ((place = malloc((n - doubles) * sizeof *place)) == NULL || (*packed_once = malloc((n - doubles) * size)) == NULL) {
+    if ((place = malloc((n - doubles) * sizeof *place)) == NULL ||
+        (*packed_once = malloc((n - doubles) * size)) == NULL) {
         free(place);
         goto done;
     }

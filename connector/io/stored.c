@@ -384,10 +384,10 @@ static int encode(const save_line *l, cow_save *save)
         uint8_t *room = l->encoded + place_of(l, save) * l->bound;
         cow_buffers buffers;
         bool aside = put_aside(array, &buffers);
-        int status = l->lossy ? cow_codec_encode_back(array->codec, array->filtering, save->bytes, room, &save->size,
-                                                      &save->mask, l->back)
-                              : cow_codec_encode_as(array->codec, array->filtering, save->bytes, room, &save->size,
-                                                    &save->mask);
+        int status =
+            l->lossy ? cow_codec_encode_back(array->codec, array->filtering, save->bytes, room, &save->size,
+                                             &save->mask, l->back)
+                     : cow_codec_encode_as(array->codec, array->filtering, save->bytes, room, &save->size, &save->mask);
 
         if (aside)
             cow_chunk_cache_back(array->cache, &buffers);
@@ -491,8 +491,7 @@ int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
                                            places * cow_stored_runs(array->chunk_bytes) * sizeof *l.runs)) == NULL) ||
         (!l.identity &&
          (l.encoded = cow_chunk_cache_scratch(array->cache, COW_BUFFER_ENCODED, places * l.bound)) == NULL) ||
-        (l.lossy &&
-         (l.back = cow_chunk_cache_scratch(array->cache, COW_BUFFER_BACK, array->chunk_bytes)) == NULL))
+        (l.lossy && (l.back = cow_chunk_cache_scratch(array->cache, COW_BUFFER_BACK, array->chunk_bytes)) == NULL))
         return -1;
     pipeline.early = digest_group;
     pipeline.turn = choose_group;
@@ -630,10 +629,10 @@ static int look_at(const load_line *l, cow_load *load)
 
     if (l->parallel && !l->identity && decode(l, load) < 0)
         return -1;
-    return load->excused ? 0
-                         : cow_array_chunk_verify(array, load->chunk, load->slot,
-                                                  cow_checksum(load->bytes, array->chunk_bytes),
-                                                  load->row.digest.checksum);
+    return load->excused
+               ? 0
+               : cow_array_chunk_verify(array, load->chunk, load->slot, cow_checksum(load->bytes, array->chunk_bytes),
+                                        load->row.digest.checksum);
 }
 
 static int finish(const load_line *l, cow_load *load)

@@ -12,10 +12,10 @@
 typedef struct cow_save {
     const uint64_t *chunk; /* number in the grid */
     const void *bytes;     /* decoded, padding included, and ours: nobody changes them; may be set by `prepare` */
-    struct iovec *runs;    /* room for as many as cow_stored_runs, where `prepare` may say where the bytes are; or NULL */
-    size_t n_runs;         /* then: of how many runs they are brought to `bytes`, one after the other, while they are hashed */
-    size_t index;          /* the caller's */
-    const void *ready;     /* already encoded: ready_size bytes, stored as they are; or NULL */
+    struct iovec *runs; /* room for as many as cow_stored_runs, where `prepare` may say where the bytes are; or NULL */
+    size_t n_runs; /* then: of how many runs they are brought to `bytes`, one after the other, while they are hashed */
+    size_t index;  /* the caller's */
+    const void *ready; /* already encoded: ready_size bytes, stored as they are; or NULL */
     size_t ready_size;
     uint32_t ready_mask;
     void *keep; /* `bytes` as the cache keeps them, or NULL: where a filter is lossy, what it made of them is

@@ -60,7 +60,8 @@ static int more_spans(walk *w)
 
     if (COW_RESERVE(w->spans, w->span_room, w->count, 1) < 0 ||
         (w->many && cow_vector_reserve(&w->places, &w->place_room, w->count, 1, place) < 0))
-        return cow_error(COW_MEMORY, "%s: no memory for a selection of %zu parts", w->transfer->array->label, w->count + 1);
+        return cow_error(COW_MEMORY, "%s: no memory for a selection of %zu parts", w->transfer->array->label,
+                         w->count + 1);
     return 0;
 }
 

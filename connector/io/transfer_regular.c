@@ -68,9 +68,8 @@ static void from_chunk(const batch *b, const cow_piece *piece, const void *chunk
 /* Where PIECE begins in MEMORY when it is a whole chunk as the file has it, in one block; else NULL. */
 static void *as_chunk(const batch *b, const cow_piece *piece, const cow_plan_memory *memory)
 {
-    return b->transfer->parts > 0
-               ? NULL
-               : cow_piece_contiguous(b->plan, piece, b->transfer->array->element_size, memory);
+    return b->transfer->parts > 0 ? NULL
+                                  : cow_piece_contiguous(b->plan, piece, b->transfer->array->element_size, memory);
 }
 
 /* Copy all pieces between the application's memory and PACKED, in the memory type. */
@@ -291,8 +290,8 @@ static size_t runs_of_piece(void *context, const cow_load *load, struct iovec ru
     if (b->transfer->parts > 0)
         return 0;
     chunk_memory(b, load->index, &memory);
-    return cow_piece_runs(b->plan, &b->pieces[load->index], b->transfer->array->element_size, &memory, COW_RUN_BYTES, runs,
-                          COW_RUNS);
+    return cow_piece_runs(b->plan, &b->pieces[load->index], b->transfer->array->element_size, &memory, COW_RUN_BYTES,
+                          runs, COW_RUNS);
 }
 
 /* The elements of a chunk that has no slot. */

@@ -300,8 +300,7 @@ static int put_extent(cow_journal *journal, const cow_journal_extent *extent, co
     name->address = place_extent(journal, size);
     name->length = size;
     cow_journal_extent_hash(bytes, size, name->hash);
-    if (make_room(journal, name->address, size) < 0 ||
-        cow_disk_write(&journal->disk, name->address, bytes, size) < 0)
+    if (make_room(journal, name->address, size) < 0 || cow_disk_write(&journal->disk, name->address, bytes, size) < 0)
         goto done;
     if (name->address + size > journal->size)
         journal->size = name->address + size;

@@ -297,7 +297,8 @@ bool cow_disk_read_parts(const cow_disk *disk, uint64_t address, const struct io
         there = there < 0 ? 0 : there; /* tried again below */
     }
     for (size_t i = 0; i < n; i++) {
-        size_t done = (size_t)there < parts[i].iov_len ? (size_t)there : parts[i].iov_len, rest = parts[i].iov_len - done;
+        size_t done = (size_t)there < parts[i].iov_len ? (size_t)there : parts[i].iov_len,
+               rest = parts[i].iov_len - done;
 
         if (read_there(disk, address + done, (uint8_t *)parts[i].iov_base + done, rest) != (ssize_t)rest)
             return false;
@@ -309,7 +310,9 @@ bool cow_disk_read_parts(const cow_disk *disk, uint64_t address, const struct io
 
 int cow_disk_settle(const cow_disk *disk, uint64_t address, uint64_t size)
 {
-    return disk->pages == NULL || cow_pages_settle(disk->pages, disk, address, size) == 0 ? 0 : failed(disk, "cannot write");
+    return disk->pages == NULL || cow_pages_settle(disk->pages, disk, address, size) == 0
+               ? 0
+               : failed(disk, "cannot write");
 }
 
 uint64_t cow_disk_written(const cow_disk *disk, uint64_t size)

@@ -17,7 +17,7 @@
 #define NAME                     "h5cow_journal"
 #define VALUE                    ((H5FD_class_value_t)0x6835) /* beyond what HDF5 itself numbers */
 #define GIVEN_BYTES              ((uint64_t)64 << 20) /* what is written there is held in memory until the commit */
-#define MOST_MET                 ((size_t)1 << 17) /* object headers that are remembered: 6 MiB */
+#define MOST_MET                 ((size_t)1 << 17)    /* object headers that are remembered: 6 MiB */
 #define MAX_ADDRESS              ((haddr_t)COW_JOURNAL_DRIVER_LIMIT)
 #define COW_JOURNAL_DRIVER_LIMIT ((uint64_t)1 << 60)
 
@@ -27,8 +27,8 @@ typedef struct driver_file {
     cow_journal *journal;
     haddr_t eoa;
     unsigned long failures;
-    bool opening;  /* HDF5 has not set its end of allocation yet */
-    bool lockless; /* a file system without locks is no error */
+    bool opening;   /* HDF5 has not set its end of allocation yet */
+    bool lockless;  /* a file system without locks is no error */
     hbool_t joined; /* h5repart makes one file of a family: what the superblock says of its driver does not count */
     cow_journal_options options;
     cow_place *place; /* cow_journal_driver_offer */

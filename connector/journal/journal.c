@@ -55,7 +55,8 @@
 #define JUMP_LIMIT  ((uint64_t)1 << 20) /* address space is not skipped over extents larger than that */
 #define CHECK_BYTES ((uint64_t)1 << 20) /* after so many it is looked again whether the file is still ours */
 #define LARGE_WRITE ((size_t)256 << 10) /* chunks, not metadata, which is written more than once */
-#define OPENED_AGAIN 10 /* times, where another file is there each time; then as it is: some file systems number files anew */
+#define OPENED_AGAIN                                                                                                   \
+    10 /* times, where another file is there each time; then as it is: some file systems number files anew */
 
 const cow_journal_options cow_journal_defaults = {.sync = COW_SYNC_FULL, .apply_interval = 1000};
 

@@ -154,7 +154,8 @@ static const uint8_t *page(cow_pages *pages, const void *context, uint64_t numbe
 
     if (p == NULL || p->full)
         return p == NULL ? NULL : p->bytes;
-    if ((to = waits(p) ? together(pages) : p->bytes) == NULL || (there = pages->file->read(context, number * PAGE, to, PAGE)) < 0)
+    if ((to = waits(p) ? together(pages) : p->bytes) == NULL ||
+        (there = pages->file->read(context, number * PAGE, to, PAGE)) < 0)
         return NULL;
     memset(to + there, 0, PAGE - (size_t)there);
     if (waits(p)) {
@@ -230,7 +231,9 @@ int cow_pages_put(cow_pages *pages, const void *context, uint64_t address, const
 typedef int visitor(cow_pages *pages, void *context, place *p, size_t from, size_t to);
 static int each(cow_pages *pages, uint64_t address, uint64_t size, visitor *visit, void *context)
 {
-    const uint64_t last = size == 0 ? address : size - 1 < UINT64_MAX - address ? address + size - 1 : UINT64_MAX,
+    const uint64_t last = size == 0                         ? address
+                          : size - 1 < UINT64_MAX - address ? address + size - 1
+                                                            : UINT64_MAX,
                    first = address / PAGE;
     int status = 0;
 
@@ -277,7 +280,8 @@ static int settle_place(cow_pages *pages, void *context, place *p, size_t from, 
 
 int cow_pages_settle(cow_pages *pages, const void *context, uint64_t address, uint64_t size)
 {
-    return pages->waiting == 0 || pages->frozen ? 0 : each(pages, address, size, settle_place, (void *)(uintptr_t)context);
+    return pages->waiting == 0 || pages->frozen ? 0
+                                                : each(pages, address, size, settle_place, (void *)(uintptr_t)context);
 }
 
 uint64_t cow_pages_end(const cow_pages *pages)

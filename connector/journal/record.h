@@ -9,12 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define COW_SECTOR     512u  /* the unit that a disk writes whole, or garbles alone */
+#define COW_SECTOR       512u  /* the unit that a disk writes whole, or garbles alone */
 #define COW_JOURNAL_SLOT 1024u /* a slot as written: the same sector twice, so that one may rot */
-#define COW_BLOCK      4096u /* the two slots never share one */
-#define COW_RESERVES   4     /* places that extents use again and again */
-#define COW_NOWHERE    UINT64_MAX
-#define COW_FILE_LIMIT ((uint64_t)1 << 61)
+#define COW_BLOCK        4096u /* the two slots never share one */
+#define COW_RESERVES     4     /* places that extents use again and again */
+#define COW_NOWHERE      UINT64_MAX
+#define COW_FILE_LIMIT   ((uint64_t)1 << 61)
 
 typedef struct cow_range {
     uint64_t address, length;
@@ -42,25 +42,25 @@ typedef struct cow_journal_extent_name {
 
 /* What is committed. */
 typedef struct cow_journal_slot {
-    uint64_t generation;    /* grows with each slot written; even ones are in slot[0] */
-    uint64_t sequence;      /* N: the newest commit */
-    uint64_t applied;       /* A: the file's own bytes are those of this commit, durably */
-    uint64_t end;           /* of the state N, where HDF5's address space ends */
-    uint64_t extension;     /* of the superblock of state N, as HDF5 wrote it; relative to base, COW_NOWHERE: none */
-    uint64_t protect;       /* no state that anybody may still be reading reaches beyond */
+    uint64_t generation; /* grows with each slot written; even ones are in slot[0] */
+    uint64_t sequence;   /* N: the newest commit */
+    uint64_t applied;    /* A: the file's own bytes are those of this commit, durably */
+    uint64_t end;        /* of the state N, where HDF5's address space ends */
+    uint64_t extension;  /* of the superblock of state N, as HDF5 wrote it; relative to base, COW_NOWHERE: none */
+    uint64_t protect;    /* no state that anybody may still be reading reaches beyond */
     cow_journal_extent_name extent; /* the newest of the chain (A, N] */
     uint64_t withheld; /* 0, or COW_WITHHELD and the permissions to write that a protected file does not have between
                                sessions: 4 its owner's, 2 its group's, 1 that of others */
-    uint64_t unsynced;      /* 1: written with sync=off, so a power cut may have left it without its extent */
+    uint64_t unsynced; /* 1: written with sync=off, so a power cut may have left it without its extent */
     cow_range reserve[COW_RESERVES];
     uint8_t superblock[48]; /* of state N, with the fence: the one in the file may be torn by an interrupted write */
 } cow_journal_slot;
 
 typedef struct cow_journal_extent {
-    uint64_t sequence;        /* N: brings the state AFTER to the state N */
-    uint64_t after;           /* < N */
-    uint64_t end;             /* of the state N */
-    uint64_t extension;       /* of the state N */
+    uint64_t sequence;                /* N: brings the state AFTER to the state N */
+    uint64_t after;                   /* < N */
+    uint64_t end;                     /* of the state N */
+    uint64_t extension;               /* of the state N */
     cow_journal_extent_name previous; /* the extent that ends with AFTER; none: AFTER was applied */
 } cow_journal_extent;
 

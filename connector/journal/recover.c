@@ -45,7 +45,8 @@ static int read_by_front(const cow_disk *disk, const front *f, uint64_t address,
 }
 
 /* 1, 0, -1: it cannot be read. */
-static int anchor_at(const cow_disk *disk, const front *f, uint64_t size, uint64_t address, uint64_t base, cow_anchor *anchor)
+static int anchor_at(const cow_disk *disk, const front *f, uint64_t size, uint64_t address, uint64_t base,
+                     cow_anchor *anchor)
 {
     uint8_t sector[COW_SECTOR];
 
@@ -137,7 +138,8 @@ bool cow_anchor_find(const cow_disk *disk, uint64_t size, cow_anchor *anchor)
 
 /* ---- slots and chains ---- */
 
-#define TOGETHER ((size_t)2 * COW_BLOCK) /* slots that are no farther apart are read at once: both blocks are a page or two */
+#define TOGETHER                                                                                                       \
+    ((size_t)2 * COW_BLOCK) /* slots that are no farther apart are read at once: both blocks are a page or two */
 
 int cow_journal_slots_read(const cow_disk *disk, const cow_anchor *anchor, cow_journal_slot_pair *pair)
 {

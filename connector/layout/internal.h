@@ -46,8 +46,8 @@ typedef struct cow_places {
 struct cow_layout_still {
     cow_loc file;
     cow_still *still;
-    cow_journal *journal;   /* of a file that is written; else NULL */
-    unsigned long fileno;   /* the same */
+    cow_journal *journal; /* of a file that is written; else NULL */
+    unsigned long fileno; /* the same */
     bool settled;
     bool shares_known, shares; /* cow_layout_still_shares */
     cow_places place;
@@ -78,7 +78,7 @@ size_t cow_column_stored(cow_column_kind kind);
 /* The log of a file that is written, by its bytes (still.h). Each 1; 0: HDF5 is to do it; -1: recorded. */
 typedef struct still_table cow_still_log;
 cow_still_log *cow_still_log_open(const cow_layout_still *still, size_t *row_size); /* NULL: not known here */
-void cow_still_log_close(cow_still_log *log); /* NULL does nothing */
+void cow_still_log_close(cow_still_log *log);                                       /* NULL does nothing */
 uint64_t cow_still_log_rows(const cow_still_log *log);
 int cow_still_log_get(cow_still_log *log, uint64_t row, void *bytes);
 /* Is there room for a row? Then it is put there. */

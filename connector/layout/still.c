@@ -65,11 +65,12 @@ static cow_layout_still *make(cow_loc file, cow_still *still)
 /* Where all that is; and what is there, at first, is what the bytes say. */
 static bool find_places(cow_layout_still *s)
 {
-    static const char *const names[COW_PLACES] = {"datasets", "snapshots", "snapshot_rows", "index",      "log", "slots",
-                                                  "hashes",   "raw",       "free",          "incomplete", "tags"};
+    static const char *const names[COW_PLACES] = {"datasets", "snapshots",  "snapshot_rows", "index",
+                                                  "log",      "slots",      "hashes",        "raw",
+                                                  "free",     "incomplete", "tags"};
 
-    s->place.all = find_group(s, &s->place.group) && cow_described_links(cow_still_source(s->still), s->place.group, true,
-                                                                         COW_PLACES, names, s->place.at) > 0;
+    s->place.all = find_group(s, &s->place.group) && cow_described_links(cow_still_source(s->still), s->place.group,
+                                                                         true, COW_PLACES, names, s->place.at) > 0;
     if (s->place.all)
         return true;
     cow_error_clear();

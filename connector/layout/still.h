@@ -17,7 +17,7 @@ cow_layout_still *cow_layout_still_open(cow_loc file, cow_journal *journal);
 cow_layout_still *cow_layout_still_open_written(cow_loc file, cow_journal *journal, unsigned long fileno);
 /* From now on HDF5 may have tables that are not in the bytes, in a file that is written. */
 void cow_layout_still_settle(cow_layout_still *still); /* NULL does nothing */
-void cow_layout_still_close(cow_layout_still *still); /* NULL does nothing */
+void cow_layout_still_close(cow_layout_still *still);  /* NULL does nothing */
 const cow_still *cow_layout_still_bytes(const cow_layout_still *still);
 /* HDF5 shares messages of object headers between objects there; also where that is not known. */
 bool cow_layout_still_shares(cow_layout_still *still);

@@ -12,11 +12,15 @@
 #define NEWEST_MINOR 2
 
 #define IN_VERSIONS(member) offsetof(cow_hdf5, differs.member)
-#define IN_DRIVER(number, member)                                                                                       \
-    (offsetof(cow_hdf5, driver) + (number) * sizeof(cow_hdf5_driver_symbols) + offsetof(cow_hdf5_driver_symbols, member))
+#define IN_DRIVER(number, member)                                                                                      \
+    (offsetof(cow_hdf5, driver) + (number) * sizeof(cow_hdf5_driver_symbols) +                                         \
+     offsetof(cow_hdf5_driver_symbols, member))
 /* What 1.14 has of a file driver, and what 2.x has. */
 #define DRIVER(lower, upper, number)                                                                                   \
-    {"H5FD_" lower "_init", IN_DRIVER(number, initialise)}, {"H5FD_" upper "_id_g", IN_DRIVER(number, id)}
+    {"H5FD_" lower "_init", IN_DRIVER(number, initialise)},                                                            \
+    {                                                                                                                  \
+        "H5FD_" upper "_id_g", IN_DRIVER(number, id)                                                                   \
+    }
 
 typedef struct place {
     const char *name;
@@ -160,8 +164,8 @@ static const char *const names[] = {
 #ifdef COW_HDF5_FOLDER
     COW_HDF5_FOLDER "/libhdf5.so",
 #endif
-    "libhdf5_serial.so.320", "libhdf5.so.320", "libhdf5_serial.so.310", "libhdf5.so.310", "libhdf5_serial.so",
-    "libhdf5.so",
+    "libhdf5_serial.so.320",       "libhdf5.so.320", "libhdf5_serial.so.310", "libhdf5.so.310",
+    "libhdf5_serial.so",           "libhdf5.so",
 };
 
 /* The folder of PATH, and the library beside it that the dynamic linker has just missed: what it said begins with the name.

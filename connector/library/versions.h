@@ -28,7 +28,8 @@ typedef struct cow_hdf5_versions {
     hid_t (*decode_2)(const void *bytes, size_t size);
     /* H5Dread_chunk of 1.14 is H5Dread_chunk1 in 2.x, where a library may have been built without it; H5Dread_chunk2. */
     herr_t (*read_chunk)(hid_t dataset, hid_t dxpl, const hsize_t *offset, uint32_t *filters, void *bytes);
-    herr_t (*read_chunk_2)(hid_t dataset, hid_t dxpl, const hsize_t *offset, uint32_t *filters, void *bytes, size_t *size);
+    herr_t (*read_chunk_2)(hid_t dataset, hid_t dxpl, const hsize_t *offset, uint32_t *filters, void *bytes,
+                           size_t *size);
     /* Takes an id away and closes nothing: H5I_remove, which is HDF5's own and in all of these libraries. */
     void *(*remove_id)(hid_t id);
     /* From 1.14.3 on file drivers are initialised by a call: H5FDperform_init. */

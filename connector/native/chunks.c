@@ -163,7 +163,8 @@ bool cow_native_fills(hid_t dcpl)
     return H5Pget_alloc_time(dcpl, &when) < 0 || (when != H5D_ALLOC_TIME_INCR && H5Pget_nfilters(dcpl) != 0);
 }
 
-int cow_native_chunk_write_over_fill(void *dataset, const hsize_t offset[], uint32_t mask, const void *bytes, size_t size)
+int cow_native_chunk_write_over_fill(void *dataset, const hsize_t offset[], uint32_t mask, const void *bytes,
+                                     size_t size)
 {
     static const unsigned char two[2];
     hsize_t former = 0; /* left unset by HDF5 where nothing is allocated: then the write fills the dataset first */

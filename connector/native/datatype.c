@@ -229,12 +229,13 @@ int cow_type_allowed(hid_t type, H5F_libver_t high)
     free(bytes);
     if (version == UINT_MAX)
         return cow_error_native("cannot look at the encoding of a datatype");
-    return version <= newest ? 0
-                             : cow_error(COW_USAGE,
-                                         "the datatype has encoding %u, and the upper library version bound of the file "
-                                         "(H5Pset_libver_bounds) allows %u at most: raise the bound, or build the type "
-                                         "again",
-                                         version, newest);
+    return version <= newest
+               ? 0
+               : cow_error(COW_USAGE,
+                           "the datatype has encoding %u, and the upper library version bound of the file "
+                           "(H5Pset_libver_bounds) allows %u at most: raise the bound, or build the type "
+                           "again",
+                           version, newest);
 }
 
 int cow_type_has(hid_t type, unsigned kinds)

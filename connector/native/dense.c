@@ -47,7 +47,7 @@ struct cow_dense {
     bool ordered;     /* its messages have numbers */
     size_t link_info; /* of the message in it: where the three addresses begin */
     bool by_creation;
-    unsigned least; /* cow_dense_least */
+    unsigned least;                /* cow_dense_least */
     unsigned id_offset, id_length; /* bytes of the parts of a heap's id */
     size_t block_header;           /* bytes of a direct block before what is in it */
     bool sums;                     /* direct blocks have a checksum */
@@ -57,7 +57,7 @@ struct cow_dense {
         uint32_t hash;
         size_t link; /* of the message, in `bytes` */
         size_t piece;
-    } * record; /* in the order of hashes */
+    } *record; /* in the order of hashes */
     size_t records, record_room;
     cow_header from; /* the object header in the file */
     uint64_t address;
@@ -400,7 +400,8 @@ static int take_heap(cow_dense *d, uint64_t address)
 
 typedef struct tree {
     unsigned type, node, record, depth;
-    unsigned most[16], all[16]; /* bytes that say how many records are in a node of this level, and with those below it */
+    unsigned most[16],
+        all[16]; /* bytes that say how many records are in a node of this level, and with those below it */
 } tree;
 
 static unsigned bytes_for(uint64_t v)
@@ -433,7 +434,8 @@ static bool levels(tree *t)
 /* The link that the heap's ID names. 0: there is none. */
 static int find_link(const cow_dense *d, const uint8_t *id, size_t *link, size_t *length, size_t *number)
 {
-    const uint64_t offset = cow_get_bytes(id + 1, d->id_offset), size = cow_get_bytes(id + 1 + d->id_offset, d->id_length);
+    const uint64_t offset = cow_get_bytes(id + 1, d->id_offset),
+                   size = cow_get_bytes(id + 1 + d->id_offset, d->id_length);
     size_t low = 0, high = d->directs;
 
     if (id[0] != 0)

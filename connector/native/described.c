@@ -87,7 +87,7 @@ static bool take_filters(cow_described *to, const uint8_t *p, size_t size)
 {
     if (size < 2 || p[0] != 2)
         return false;
-    to->filters = p[1] == 0                                            ? COW_DESCRIBED_PLAIN
+    to->filters = p[1] == 0                                                  ? COW_DESCRIBED_PLAIN
                   : p[1] == 1 && size >= 4 && cow_get16(p + 2) == FLETCHER32 ? COW_DESCRIBED_FLETCHER32
                                                                              : COW_DESCRIBED_FILTERED;
     return true;
@@ -97,9 +97,7 @@ static bool take_fill(cow_described *to, const uint8_t *p, size_t size)
 {
     if (size < 2 || p[0] != 3 || p[1] & 0xc0)
         return false;
-    to->fill = p[1] & 0x10   ? COW_DESCRIBED_UNDEFINED
-               : p[1] & 0x20 ? COW_DESCRIBED_USER
-                             : COW_DESCRIBED_DEFAULT;
+    to->fill = p[1] & 0x10 ? COW_DESCRIBED_UNDEFINED : p[1] & 0x20 ? COW_DESCRIBED_USER : COW_DESCRIBED_DEFAULT;
     to->fill_time = (H5D_fill_time_t)(p[1] >> 2 & 3);
     return true;
 }
@@ -211,8 +209,8 @@ static bool take_text(const uint8_t **p, const uint8_t *end, size_t size, char t
     return true;
 }
 
-int cow_described_source(const cow_source *source, const cow_described *described, size_t size, char file[], char dataset[],
-                         uint64_t *mappings)
+int cow_described_source(const cow_source *source, const cow_described *described, size_t size, char file[],
+                         char dataset[], uint64_t *mappings)
 {
     uint8_t *bytes;
     size_t length = 0;
@@ -296,7 +294,10 @@ int cow_described_links(const cow_source *source, uint64_t group, bool dense, si
 bool cow_described_lacks_link(const cow_source *source, uint64_t group, const char *name)
 {
     uint64_t address;
-    wanted w = {.n = 1, .names = &name, .addresses = &address, .heap = true}; /* who says nothing of its links may have others */
+    wanted w = {.n = 1,
+                .names = &name,
+                .addresses = &address,
+                .heap = true}; /* who says nothing of its links may have others */
     cow_header header;
     int status;
 

@@ -41,13 +41,13 @@ struct cow_described {
     cow_described_fill fill;
     H5D_fill_time_t fill_time;
     uint64_t chunk[COW_DESCRIBED_RANK];
-    bool usual, times;       /* attributes are kept as HDF5 does by default; times are kept */
-    bool bare;               /* it has neither attributes nor a comment */
-    bool whole_edges;        /* chunks that the extent cuts are not filtered */
-    uint64_t element_size;   /* in the file; of chunks */
-    uint64_t index;          /* address of the extensible array of chunks; UINT64_MAX: there are none */
-    uint64_t heap;           /* collection of the mappings */
-    uint32_t number;         /* and which object of it they are */
+    bool usual, times;     /* attributes are kept as HDF5 does by default; times are kept */
+    bool bare;             /* it has neither attributes nor a comment */
+    bool whole_edges;      /* chunks that the extent cuts are not filtered */
+    uint64_t element_size; /* in the file; of chunks */
+    uint64_t index;        /* address of the extensible array of chunks; UINT64_MAX: there are none */
+    uint64_t heap;         /* collection of the mappings */
+    uint32_t number;       /* and which object of it they are */
 };
 
 /* 1; 0: it is no dataset, or one that is not known here, or there is no memory; -1: recorded. */
@@ -55,8 +55,8 @@ int cow_described_read(const cow_source *source, uint64_t address, cow_described
 
 /* The first mapping of a virtual dataset: source file and source dataset, each "" where it has SIZE bytes or more, or there is no mapping,
  * and how many there are. As above. */
-int cow_described_source(const cow_source *source, const cow_described *described, size_t size, char file[], char dataset[],
-                         uint64_t *mappings);
+int cow_described_source(const cow_source *source, const cow_described *described, size_t size, char file[],
+                         char dataset[], uint64_t *mappings);
 
 /* Where the hard links of these N names lead in the group at ADDRESS; UINT64_MAX: there is none. DENSE: also where its links are in a heap, all
  * of which is read then. 1; 0: the group is not known here; -1: recorded. */

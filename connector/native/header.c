@@ -162,7 +162,8 @@ static int write_chunk(const writing *w, size_t at, const void *former, size_t s
 }
 
 /* VISIT writes what it changes. HEADER: of its context. */
-static int rewrite(const cow_source *source, uint64_t address, cow_header *header, cow_message_visitor *visit, void *context)
+static int rewrite(const cow_source *source, uint64_t address, cow_header *header, cow_message_visitor *visit,
+                   void *context)
 {
     int status = cow_header_begin(source, address, header);
 
@@ -257,8 +258,8 @@ static int set_extent(void *context, const uint8_t *message, size_t prefix, size
     return status;
 }
 
-int cow_header_set_extent(const cow_source *source, uint64_t address, unsigned rank, const uint64_t extent[], uint32_t now,
-                          cow_header_writer *write, void *context)
+int cow_header_set_extent(const cow_source *source, uint64_t address, unsigned rank, const uint64_t extent[],
+                          uint32_t now, cow_header_writer *write, void *context)
 {
     cow_header header;
     reshaping r = {{&header, write, context}, rank, extent, now};
@@ -291,7 +292,8 @@ static int set_count(void *context, const uint8_t *message, size_t prefix, size_
     return write_chunk(&w->writing, at, former, sizeof former);
 }
 
-int cow_header_count_links(const cow_source *source, uint64_t address, int more, cow_header_writer *write, void *context)
+int cow_header_count_links(const cow_source *source, uint64_t address, int more, cow_header_writer *write,
+                           void *context)
 {
     cow_header header;
     counting w = {{&header, write, context}, more};

@@ -23,21 +23,21 @@ int cow_source_bring(const cow_source *source, uint64_t address, void *bytes, si
 bool cow_source_good(const cow_source *source, const uint8_t *bytes, size_t size, uint32_t sum);
 
 enum { /* types of messages */
-    COW_MESSAGE_NIL = 0x00,
-    COW_MESSAGE_SPACE = 0x01,
-    COW_MESSAGE_LINK_INFO = 0x02,
-    COW_MESSAGE_TYPE = 0x03,
-    COW_MESSAGE_FILL = 0x05,
-    COW_MESSAGE_LINK = 0x06,
-    COW_MESSAGE_LAYOUT = 0x08,
-    COW_MESSAGE_GROUP_INFO = 0x0a,
-    COW_MESSAGE_FILTERS = 0x0b,
-    COW_MESSAGE_ATTRIBUTE = 0x0c,
-    COW_MESSAGE_COMMENT = 0x0d,
-    COW_MESSAGE_SHARED_TABLE = 0x0f,
-    COW_MESSAGE_CONTINUATION = 0x10,
-    COW_MESSAGE_ATTRIBUTE_INFO = 0x15,
-    COW_MESSAGE_REFERENCES = 0x16,
+       COW_MESSAGE_NIL = 0x00,
+       COW_MESSAGE_SPACE = 0x01,
+       COW_MESSAGE_LINK_INFO = 0x02,
+       COW_MESSAGE_TYPE = 0x03,
+       COW_MESSAGE_FILL = 0x05,
+       COW_MESSAGE_LINK = 0x06,
+       COW_MESSAGE_LAYOUT = 0x08,
+       COW_MESSAGE_GROUP_INFO = 0x0a,
+       COW_MESSAGE_FILTERS = 0x0b,
+       COW_MESSAGE_ATTRIBUTE = 0x0c,
+       COW_MESSAGE_COMMENT = 0x0d,
+       COW_MESSAGE_SHARED_TABLE = 0x0f,
+       COW_MESSAGE_CONTINUATION = 0x10,
+       COW_MESSAGE_ATTRIBUTE_INFO = 0x15,
+       COW_MESSAGE_REFERENCES = 0x16,
 };
 #define COW_MESSAGE_LAST          0x18 /* that HDF5 knows */
 #define COW_MESSAGE_SHARED        0x02 /* of the flags: its content is elsewhere; */
@@ -76,17 +76,18 @@ void cow_header_free(cow_header *header);
 
 /* The extent of a dataset in its first dimension becomes EXTENT, where it is FORMER. WRITE is as READ of a source. 1; 0 and -1 as above. */
 typedef int cow_header_writer(void *context, uint64_t address, const void *bytes, size_t size);
-int cow_header_resize(const cow_source *source, uint64_t address, uint64_t former, uint64_t extent, cow_header_writer *write,
-                      void *context);
+int cow_header_resize(const cow_source *source, uint64_t address, uint64_t former, uint64_t extent,
+                      cow_header_writer *write, void *context);
 
 /* The extent of a dataset of RANK dimensions becomes EXTENT, and its times, where the header has any, NOW (seconds since 1970), as HDF5 does it: H5D__mark,
  * H5O_touch_oh. HDF5 must have nothing of it in memory. As above. */
-int cow_header_set_extent(const cow_source *source, uint64_t address, unsigned rank, const uint64_t extent[], uint32_t now,
-                          cow_header_writer *write, void *context);
+int cow_header_set_extent(const cow_source *source, uint64_t address, unsigned rank, const uint64_t extent[],
+                          uint32_t now, cow_header_writer *write, void *context);
 
 /* The object has MORE links (1, or -1) than before, and counts several then and now: HDF5 keeps the count in its header. HDF5 must have nothing of it in
  * memory. As above. */
-int cow_header_count_links(const cow_source *source, uint64_t address, int more, cow_header_writer *write, void *context);
+int cow_header_count_links(const cow_source *source, uint64_t address, int more, cow_header_writer *write,
+                           void *context);
 
 /* The message about the links of a group that keeps no order and has all of them in its header. */
 #define COW_LINKS_WITHOUT_HEAP 18

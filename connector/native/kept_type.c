@@ -73,7 +73,8 @@ hid_t cow_type_of_message(const unsigned char *message, size_t size)
 
     for (size_t i = 0; size > 0 && i < STORED && (m = message_of(i)) != NULL; i++)
         /* whatever the version of the message, in the upper half of the first byte */
-        if (size == m->size && (message[0] & 15) == (m->bytes[2] & 15) && memcmp(message + 1, m->bytes + 3, size - 1) == 0)
+        if (size == m->size && (message[0] & 15) == (m->bytes[2] & 15) &&
+            memcmp(message + 1, m->bytes + 3, size - 1) == 0)
             return own[i];
     return 0;
 }

@@ -29,8 +29,10 @@
 static hid_t native_id = H5I_INVALID_HID;
 static const H5VL_class_t *native_class; /* of that one */
 /* Made once: tables and pools are opened with each file, and the log is read and written. */
-static hid_t uncached_list = H5I_INVALID_HID, few_list = H5I_INVALID_HID, usual_list[2] = {H5I_INVALID_HID, H5I_INVALID_HID};
-static hid_t group_told = H5I_INVALID_HID, group_clean = H5I_INVALID_HID, group_roomy = H5I_INVALID_HID; /* of the group that was asked about last */
+static hid_t uncached_list = H5I_INVALID_HID, few_list = H5I_INVALID_HID,
+             usual_list[2] = {H5I_INVALID_HID, H5I_INVALID_HID};
+static hid_t group_told = H5I_INVALID_HID, group_clean = H5I_INVALID_HID,
+             group_roomy = H5I_INVALID_HID; /* of the group that was asked about last */
 static _Thread_local bool plain_tokens;
 static _Thread_local bool listing, on_object;
 
@@ -57,7 +59,8 @@ void cow_native_terminate(void)
     /* a library that ends closes them itself, and may have begun to: closing them in the middle of that crashes */
     if (H5is_library_terminating(&ending) < 0 || !ending)
         cow_close(uncached_list, few_list, usual_list[0], usual_list[1], group_told, group_clean, group_roomy);
-    native_id = uncached_list = few_list = usual_list[0] = usual_list[1] = group_told = group_clean = group_roomy = H5I_INVALID_HID;
+    native_id = uncached_list = few_list = usual_list[0] = usual_list[1] = group_told = group_clean = group_roomy =
+        H5I_INVALID_HID;
     native_class = NULL;
     constants.asked = false;
 }
@@ -1385,7 +1388,8 @@ hid_t cow_native_gcpl_for(hid_t gcpl, uint64_t links)
         return gcpl;
     if (group_roomy >= 0)
         return group_roomy;
-    if ((group_roomy = H5Pcopy(gcpl)) < 0 || H5Pset_link_phase_change(group_roomy, COW_HEADER_LINKS, COW_HEADER_LINKS_LEAST) < 0)
+    if ((group_roomy = H5Pcopy(gcpl)) < 0 ||
+        H5Pset_link_phase_change(group_roomy, COW_HEADER_LINKS, COW_HEADER_LINKS_LEAST) < 0)
         return cow_error_native("cannot copy the creation properties of a group");
     return group_roomy;
 }

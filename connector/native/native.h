@@ -381,10 +381,12 @@ cow_chunk_store *cow_native_chunk_store(void *file, void *raw_data, hid_t dcpl);
 struct cow_described;
 struct cow_still;
 /* Of a file that stays as it is: chunks are looked for in its bytes before HDF5 is asked. RAW: what the header of the raw data says. */
-void cow_native_chunk_store_look(cow_chunk_store *store, const struct cow_still *still, const struct cow_described *raw);
+void cow_native_chunk_store_look(cow_chunk_store *store, const struct cow_still *still,
+                                 const struct cow_described *raw);
 /* After that, in a file that this process writes, of HDF5's number FILENO: its chunks are written as bytes as well, as long as HDF5 has not looked at the raw data, and has a
  * place for the chunk's in its index. */
-void cow_native_chunk_store_write(cow_chunk_store *store, cow_journal *journal, unsigned long fileno, const struct cow_described *raw);
+void cow_native_chunk_store_write(cow_chunk_store *store, cow_journal *journal, unsigned long fileno,
+                                  const struct cow_described *raw);
 /* For chunks without filters, whose bytes in memory and in the file are the same: OPEN opens the raw data where HDF5 is needed, with NUMBER. */
 cow_chunk_store *cow_native_chunk_store_closed(void *file, const struct cow_described *raw,
                                                void *(*open)(cow_loc file, uint32_t number), uint32_t number);

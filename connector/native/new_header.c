@@ -24,7 +24,8 @@ uint8_t *cow_new_group(uint8_t *p, size_t links)
     const bool has_room = links > COW_HEADER_LINKS_USUAL;
 
     p = cow_new_message(p, COW_MESSAGE_LINK_INFO, 0, cow_links_without_heap, COW_LINKS_WITHOUT_HEAP);
-    return cow_new_message(p, COW_MESSAGE_GROUP_INFO, 1, has_room ? roomy : usual, has_room ? sizeof roomy : sizeof usual);
+    return cow_new_message(p, COW_MESSAGE_GROUP_INFO, 1, has_room ? roomy : usual,
+                           has_room ? sizeof roomy : sizeof usual);
 }
 
 uint8_t *cow_new_link(uint8_t *p, const char *name, uint64_t address)
@@ -67,7 +68,8 @@ static size_t encode_start(uint8_t *p, size_t size, bool times)
 int cow_new_header(const cow_native_bytes *bytes, uint8_t *messages, const uint8_t *end, bool times, uint64_t *address)
 {
     uint8_t start[COW_NEW_START], *begin;
-    const size_t before = encode_start(start, (size_t)(end - messages), times), size = before + (size_t)(end - messages);
+    const size_t before = encode_start(start, (size_t)(end - messages), times),
+                 size = before + (size_t)(end - messages);
 
     begin = messages - before;
     memcpy(begin, start, before);

@@ -18,8 +18,8 @@ static int take_link(cow_small_group *group, const uint8_t *body, size_t length)
     char *name;
 
     /* no creation order, no character set but ASCII, a hard link */
-    if (!cow_link_parse(body, length, &parts) || body[1] & ~3 || parts.address == 0 || group->count == COW_HEADER_LINKS ||
-        memchr(body + parts.name, '\0', parts.length) != NULL ||
+    if (!cow_link_parse(body, length, &parts) || body[1] & ~3 || parts.address == 0 ||
+        group->count == COW_HEADER_LINKS || memchr(body + parts.name, '\0', parts.length) != NULL ||
         COW_RESERVE(group->link, group->room, group->count, 1) < 0 ||
         (name = strndup((const char *)body + parts.name, parts.length)) == NULL)
         return 0;
@@ -63,7 +63,9 @@ int cow_small_group_read(const cow_source *source, uint64_t address, cow_small_g
 
     *group = (cow_small_group){0};
     if ((status = cow_header_begin(source, address, &header)) > 0)
-        status = (header.start[5] & ~(COW_HEADER_TIMES | 3)) == 0 ? cow_header_messages(source, &header, take_message, &r) : 0;
+        status = (header.start[5] & ~(COW_HEADER_TIMES | 3)) == 0
+                     ? cow_header_messages(source, &header, take_message, &r)
+                     : 0;
     group->times = header.start[5] & COW_HEADER_TIMES;
     cow_header_free(&header);
     return status > 0 ? r.info && r.settings : status;

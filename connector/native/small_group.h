@@ -31,6 +31,7 @@ void cow_small_group_free(cow_small_group *group);
 
 /* A new group with those links of GROUP that are kept, and in its header room for ROOM further ones; names of both have NAMES bytes in all. What the links lead to does
  * not count them by this (cow_header_count_links). It has no link itself, but counts one. -1: recorded. */
-int cow_small_group_write(const cow_native_bytes *bytes, const cow_small_group *group, size_t room, size_t names, uint64_t *address);
+int cow_small_group_write(const cow_native_bytes *bytes, const cow_small_group *group, size_t room, size_t names,
+                          uint64_t *address);
 
 #endif

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-int cow_small_group_write(const cow_native_bytes *bytes, const cow_small_group *group, size_t room, size_t names, uint64_t *address)
+int cow_small_group_write(const cow_native_bytes *bytes, const cow_small_group *group, size_t room, size_t names,
+                          uint64_t *address)
 {
     /* the count of references, which HDF5 writes where there are several, and links */
     size_t spare = 5 + room * COW_NEW_LINK + names, kept = 0;

@@ -72,8 +72,8 @@ int cow_staged_link(void *file, const cow_native_bytes *bytes, const cow_staged 
     return 0;
 }
 
-int cow_staged_link_to(void *file, const cow_native_bytes *bytes, uint64_t address, void *at, const H5VL_loc_params_t *loc,
-                       const char *to, hid_t lcpl)
+int cow_staged_link_to(void *file, const cow_native_bytes *bytes, uint64_t address, void *at,
+                       const H5VL_loc_params_t *loc, const char *to, hid_t lcpl)
 {
     const cow_staged one = {"new", address};
     const H5VL_loc_params_t source = cow_by_name(H5I_GROUP, one.name), target = cow_by_name(loc->obj_type, to);
@@ -86,7 +86,8 @@ int cow_staged_link_to(void *file, const cow_native_bytes *bytes, uint64_t addre
         return 0;
     H5E_BEGIN_TRY
     {
-        moved = H5VLlink_move(group.object, &source, at, &target, cow_native_id(), lcpl, H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) >= 0;
+        moved = H5VLlink_move(group.object, &source, at, &target, cow_native_id(), lcpl, H5P_LINK_ACCESS_DEFAULT, DXPL,
+                              NULL) >= 0;
     }
     H5E_END_TRY
     if (!moved)

@@ -22,7 +22,7 @@ int cow_staged_group(const cow_native_bytes *bytes, const cow_staged list[], siz
 int cow_staged_link(void *file, const cow_native_bytes *bytes, const cow_staged list[], size_t count, cow_loc group);
 /* The object at ADDRESS gets the link TO from AT, as H5Dcreate makes it, in whose call this must be: HDF5 knows from there what LCPL says. 1; 0: there is no such
  * link, perhaps with a recorded error; -1: perhaps there is, and nothing more is to be committed. */
-int cow_staged_link_to(void *file, const cow_native_bytes *bytes, uint64_t address, void *at, const H5VL_loc_params_t *loc,
-                       const char *to, hid_t lcpl);
+int cow_staged_link_to(void *file, const cow_native_bytes *bytes, uint64_t address, void *at,
+                       const H5VL_loc_params_t *loc, const char *to, hid_t lcpl);
 
 #endif

@@ -32,8 +32,8 @@ static cow_still *make(cow_journal *journal, cow_bytes_of_file which)
     still->base = base;
     still->source = (cow_source){.context = still, .end = cow_journal_end(journal) - base, .read = read_bytes};
     /* signature, version, bytes of an address and of a length */
-    if (cow_source_bring(&still->source, 0, superblock, sizeof superblock) <= 0 || superblock[8] < 2 || superblock[8] > 3 ||
-        superblock[9] != 8 || superblock[10] != 8) {
+    if (cow_source_bring(&still->source, 0, superblock, sizeof superblock) <= 0 || superblock[8] < 2 ||
+        superblock[8] > 3 || superblock[9] != 8 || superblock[10] != 8) {
         cow_still_close(still);
         return NULL;
     }

@@ -430,7 +430,9 @@ static int write_bytes(file_chunks *c, uint64_t slot, const void *bytes, size_t 
         address -= base;
     if (status < 0 || address == UINT64_MAX || cow_journal_write(c->writing.journal, base + address, bytes, size) < 0)
         return cow_context("cannot write slot %llu (%zu bytes); is the disk full?", (unsigned long long)slot, size);
-    return had ? 1 : cow_chunk_index_put(c->looking.index, slot, address, cow_still_write, (void *)(uintptr_t)c->looking.still);
+    return had ? 1
+               : cow_chunk_index_put(c->looking.index, slot, address, cow_still_write,
+                                     (void *)(uintptr_t)c->looking.still);
 }
 
 static int write_slot(file_chunks *c, uint64_t slot, const void *bytes, size_t size, uint32_t filter_mask)

@@ -15,14 +15,14 @@
 #include <string.h>
 
 #define MOST_RUNS   (COW_LOOKUP_HEADER - 1)
-#define MOST_LOOSE  256               /* all of them are read when the runs are opened, and looked at by each search */
-#define RATIO       4                 /* a run is merged with what is behind it when that has as many entries / RATIO */
-#define PAGE_ROWS   256               /* a chunk of the table */
-#define FILTER_BITS 10 /* of a key */
+#define MOST_LOOSE  256 /* all of them are read when the runs are opened, and looked at by each search */
+#define RATIO       4   /* a run is merged with what is behind it when that has as many entries / RATIO */
+#define PAGE_ROWS   256 /* a chunk of the table */
+#define FILTER_BITS 10  /* of a key */
 #define PAGE_BYTES  (PAGE_ROWS * COW_LOOKUP_ROW)
-#define MOST_PAGES  ((size_t)1 << 14) /* kept in memory, where there is no room to count in: 64 MiB */
-#define LEAST_PAGES ((size_t)16)      /* places for them, and pages that are kept in any case */
-#define MOST_MERGED ((size_t)1 << 21) /* entries of a run that others are merged into: 32 MiB in memory */
+#define MOST_PAGES  ((size_t)1 << 14)          /* kept in memory, where there is no room to count in: 64 MiB */
+#define LEAST_PAGES ((size_t)16)               /* places for them, and pages that are kept in any case */
+#define MOST_MERGED ((size_t)1 << 21)          /* entries of a run that others are merged into: 32 MiB in memory */
 #define BLOCK_ROWS  ((uint64_t)PAGE_ROWS * 64) /* read at once to be merged */
 #define GUESSES     4                          /* by the value of the key, before the middle is taken */
 #define MOST_EQUAL  1000                       /* entries of one key that are told: what a file may cost */
@@ -434,8 +434,8 @@ int cow_lookup_check(cow_lookup *r)
                 return -1;
             key = entry_in(p->bytes, in->first + row - p->first).key;
             if (key < before || (key == 0) != (row < in->zeros))
-                return cow_error(COW_CORRUPT,
-                                 "run %zu of what helps to find rows is out of order in row %" PRIu64, i, row);
+                return cow_error(COW_CORRUPT, "run %zu of what helps to find rows is out of order in row %" PRIu64, i,
+                                 row);
             before = key;
         }
     }

@@ -18,7 +18,7 @@ typedef struct cow_piecing {
     unsigned count;               /* of pieces */
     unsigned along;               /* pieces along dimension `cut` */
     size_t bytes;                 /* of a piece */
-    size_t run, last;             /* bytes of the chunk that the pieces along `cut` have together; of the last of them */
+    size_t run, last; /* bytes of the chunk that the pieces along `cut` have together; of the last of them */
 } cow_piecing;
 
 /* How chunks of GRID with elements of ELEMENT bytes are cut: into at most COW_PIECES pieces of at least LEAST / COW_PIECES_OF_LEAST

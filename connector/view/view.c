@@ -230,7 +230,8 @@ static int make_view(const cow_view_context *context, uint64_t offset, hid_t spa
     if (H5Sselect_all(space) < 0)
         return cow_error_native("cannot make the view %s", context->path);
     if (context->folder->open(context->file, offset, &group) < 0 ||
-        (dataset = cow_native_dataset_create(group, strrchr(context->path, '/') + 1, context->type, space, dcpl)) == NULL)
+        (dataset = cow_native_dataset_create(group, strrchr(context->path, '/') + 1, context->type, space, dcpl)) ==
+            NULL)
         return -1;
     return cow_native_dataset_close(dataset);
 }

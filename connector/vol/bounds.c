@@ -88,8 +88,9 @@ int cow_home_allows_layout(const cow_home *home, hid_t dcpl)
         return cow_error_native("cannot look at the layout of a dataset");
     if (layout != H5D_VIRTUAL && options == 0)
         return 0;
-    return cow_error(COW_USAGE,
-                     "%s cannot be made: the upper library version bound of the file (H5Pset_libver_bounds) is older than "
-                     "1.10; raise the bound",
-                     layout == H5D_VIRTUAL ? "a virtual dataset" : "a dataset whose partial chunks have no filters");
+    return cow_error(
+        COW_USAGE,
+        "%s cannot be made: the upper library version bound of the file (H5Pset_libver_bounds) is older than "
+        "1.10; raise the bound",
+        layout == H5D_VIRTUAL ? "a virtual dataset" : "a dataset whose partial chunks have no filters");
 }

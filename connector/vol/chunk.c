@@ -79,7 +79,8 @@ static int storage_size(cow_array *array, const H5VL_native_dataset_get_chunk_st
 
     if (cow_array_chunk_count(array, &stored) < 0)
         return -1;
-    if (stored == 0 && !array->early) { /* native HDF5 leaves the answer alone then, or fails where there were chunks once */
+    if (stored == 0 &&
+        !array->early) { /* native HDF5 leaves the answer alone then, or fails where there were chunks once */
         *args->size = 0;
         return 0;
     }
@@ -224,7 +225,8 @@ static int index_type(const cow_home *home, const cow_array *array, H5D_chunk_in
         unlimited += array->maximum[d] == COW_UNLIMITED;
         single = single && array->maximum[d] == array->extent[d] && array->grid.chunk[d] == array->extent[d];
     }
-    if (home->asked.bounds && home->asked.low < H5F_LIBVER_V110 && !array->plain_edges) /* that needs the newer layout */
+    if (home->asked.bounds && home->asked.low < H5F_LIBVER_V110 &&
+        !array->plain_edges) /* that needs the newer layout */
         *type = H5D_CHUNK_IDX_BTREE;
     else if (unlimited > 0)
         *type = unlimited == 1 ? H5D_CHUNK_IDX_EARRAY : H5D_CHUNK_IDX_BT2;
@@ -232,7 +234,7 @@ static int index_type(const cow_home *home, const cow_array *array, H5D_chunk_in
         *type = H5D_CHUNK_IDX_SINGLE;
     else
         *type = array->early && (cow_codec_identity(array->codec) || array->filters_hidden) ? H5D_CHUNK_IDX_NONE
-                                                                                           : H5D_CHUNK_IDX_FARRAY;
+                                                                                            : H5D_CHUNK_IDX_FARRAY;
     return 0;
 }
 
@@ -291,7 +293,8 @@ int cow_vol_dataset_chunk_operation(cow_object *o, H5VL_optional_args_t *args, h
  * newer bytes the address would lead to old ones, so there is none, as for a chunk that is not stored. */
 static void only_in_place(const cow_home *home, haddr_t *address, hsize_t size)
 {
-    if (address != NULL && *address != HADDR_UNDEF && *address != COW_NOWHERE && !cow_vol_file_in_place(home, *address, size))
+    if (address != NULL && *address != HADDR_UNDEF && *address != COW_NOWHERE &&
+        !cow_vol_file_in_place(home, *address, size))
         *address = HADDR_UNDEF;
 }
 

@@ -342,7 +342,8 @@ static int before_truncation(const char *name, hid_t fcpl, hid_t fapl, hid_t und
     if (history && ours)
         status = truncate_head(name, fcpl, fapl, under, options, s);
     else if (history && cow_mpi_list(fapl)) /* since we looked */
-        status = cow_error(COW_READ_ONLY, "%s: it has got a history, which MPI-IO would write over: use another name", name);
+        status =
+            cow_error(COW_READ_ONLY, "%s: it has got a history, which MPI-IO would write over: use another name", name);
     else if (history && cow_driver_writes(fapl, true))
         status = truncate_other(name, plain, options, s);
     else if (number == 0 && (ours || cow_driver_writes(fapl, true)) && !cow_journal_unfinished(name, &abandoned) &&
@@ -368,8 +369,8 @@ done:
 
 /* Everything before native HDF5 creates a file with another driver. What is at its name is changed only where no other process
  * has a say. */
-static int prepare_other(const char *name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t under, const cow_options *options,
-                         standing *s)
+static int prepare_other(const char *name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t under,
+                         const cow_options *options, standing *s)
 {
     int status = options == NULL || under < 0 || cow_driver_check(name, flags, fapl) < 0 ||
                          ((flags & H5F_ACC_TRUNC) && before_truncation(name, fcpl, fapl, under, false, options, s) < 0)
@@ -405,7 +406,8 @@ void *cow_vol_file_create(const char *name, unsigned flags, hid_t fcpl, hid_t fa
 
     cow_witness(COW_WITNESS_OPENED, name);
     ours = cow_default_driver(fapl); /* another driver keeps the file elsewhere, or in another form: passed through */
-    if ((ours ? (options == NULL || under < 0 ? -1 : 0) : prepare_other(name, flags, fcpl, fapl, under, options, &s)) < 0)
+    if ((ours ? (options == NULL || under < 0 ? -1 : 0) : prepare_other(name, flags, fcpl, fapl, under, options, &s)) <
+        0)
         goto done;
     if (!ours && cow_driver_writes(fapl, true))
         cow_witness_plain(name);

@@ -82,7 +82,8 @@ void *cow_vol_dataset_create(void *object, const H5VL_loc_params_t *loc, const c
         goto done;
     versioned = versioned && (H5Pget_layout(own) != H5D_CHUNKED || cow_dapl_fits(dapl, space));
     if (versioned) {
-        if (dapl == H5P_DATASET_ACCESS_DEFAULT && cow_vol_groups_given() == given) /* no function of the program said where */
+        if (dapl == H5P_DATASET_ACCESS_DEFAULT &&
+            cow_vol_groups_given() == given) /* no function of the program said where */
             path = cow_unopened_path(o, &where.loc, where.name, &target);
         wanted = (cow_creation){where.native, &where.loc, where.name, lcpl, type, space, own, dapl, path, computed};
         dataset = cow_dataset_create(file, &wanted, &native, &no_pool);
@@ -152,7 +153,8 @@ static void *open_dataset(void *context)
 {
     const dataset_opening *d = context;
 
-    return H5VLdataset_open(d->where->native, &d->where->loc, cow_native_id(), d->where->name, d->dapl, d->dxpl, d->req);
+    return H5VLdataset_open(d->where->native, &d->where->loc, cow_native_id(), d->where->name, d->dapl, d->dxpl,
+                            d->req);
 }
 
 void *cow_vol_dataset_open(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t dapl, hid_t dxpl,
@@ -174,7 +176,8 @@ void *cow_vol_dataset_open(void *object, const H5VL_loc_params_t *loc, const cha
     if (dapl == H5P_DATASET_ACCESS_DEFAULT && loc->type == H5VL_OBJECT_BY_SELF &&
         (opened = cow_unopened_new(o, &where, &at)) != NULL)
         goto done;
-    if ((native = open_dataset(&opening)) != NULL || (native = cow_open_again(o, open_dataset, &opening, &type)) != NULL)
+    if ((native = open_dataset(&opening)) != NULL ||
+        (native = cow_open_again(o, open_dataset, &opening, &type)) != NULL)
         opened = cow_object_wrap(o, native, H5I_DATASET, false);
     else if (cow_detour_begin(&where, where.name, dapl, &detour)) {
         opened = cow_vol_dataset_open(detour.file, &detour.loc, detour.name, dapl, dxpl, req);
@@ -629,7 +632,10 @@ herr_t cow_vol_dataset_get(void *object, H5VL_dataset_get_args_t *args, hid_t dx
         status = (args->args.get_space.space_id = cow_dataset_space(o->dataset)) < 0 ? -1 : 0;
         break;
     case H5VL_DATASET_GET_DCPL:
-        status = (args->args.get_dcpl.dcpl_id = cow_dataset_dcpl(o->dataset, o->unopened == NULL ? o->handle : NULL)) < 0 ? -1 : 0;
+        status =
+            (args->args.get_dcpl.dcpl_id = cow_dataset_dcpl(o->dataset, o->unopened == NULL ? o->handle : NULL)) < 0
+                ? -1
+                : 0;
         break;
     case H5VL_DATASET_GET_SPACE_STATUS:
         status = cow_vol_dataset_allocated(o->dataset, NULL, args->args.get_space_status.status);
@@ -676,7 +682,8 @@ static int set_extent(cow_object *o, const hsize_t *size)
     if (!changed)
         return 0;
     if (cow_vol_dataset_before_write(o) < 0 ||
-        (!cow_dataset_extent_waits(o->dataset) && cow_object_opened(o) == NULL)) /* the commit changes what HDF5 has of it */
+        (!cow_dataset_extent_waits(o->dataset) &&
+         cow_object_opened(o) == NULL)) /* the commit changes what HDF5 has of it */
         return -1;
     return cow_array_resize(array, extent);
 }
@@ -794,7 +801,8 @@ herr_t cow_vol_dataset_optional(void *object, H5VL_optional_args_t *args, hid_t 
     failures = cow_journal_driver_failures();
     status = H5VLdataset_optional(cow_object_opened(o), cow_native_id(), args, dxpl, req);
     if (status >= 0 && history && args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE)
-        cow_native_chunk_written(cow_object_opened(o), ((H5VL_native_dataset_optional_args_t *)args->args)->chunk_write.offset);
+        cow_native_chunk_written(cow_object_opened(o),
+                                 ((H5VL_native_dataset_optional_args_t *)args->args)->chunk_write.offset);
     if (status >= 0 && writes)
         status = cow_home_wrote(o->home, cow_vol_dataset_after_native_write(o));
     else if (writes)

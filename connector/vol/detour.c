@@ -289,7 +289,8 @@ bool cow_detour_begin(const cow_where *where, const char *name, hid_t lapl, cow_
     }
     if (fapl >= 0) {
         file = cow_vol_file_open(l->file, H5F_ACC_RDONLY, fapl, DXPL, NULL);
-        hid_t why = file == NULL ? cow_errors_take() : H5I_INVALID_HID; /* worth more than that HDF5 found no such file */
+        hid_t why =
+            file == NULL ? cow_errors_take() : H5I_INVALID_HID; /* worth more than that HDF5 found no such file */
         if (file != NULL || why >= 0) {
             if (stack >= 0)
                 H5Eclose_stack(stack);

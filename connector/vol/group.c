@@ -14,7 +14,8 @@ void *cow_vol_group_create(void *object, const H5VL_loc_params_t *loc, const cha
     if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) == 0 && cow_target_new(o, &where, &target) == 0)
         native = H5VLgroup_create(where.native, &where.loc, cow_native_id(), where.name, lcpl, gcpl, gapl, dxpl, req);
     made = cow_creation_end(o, &where, &target, native, H5I_GROUP, name);
-    if (made != NULL && gcpl == H5P_GROUP_CREATE_DEFAULT && made->has_token && made->home != NULL && made->home->file != NULL)
+    if (made != NULL && gcpl == H5P_GROUP_CREATE_DEFAULT && made->has_token && made->home != NULL &&
+        made->home->file != NULL)
         cow_changed_empty_group(made->home->file, &made->token);
     return cow_leave_pointer(made);
 }

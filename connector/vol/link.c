@@ -311,7 +311,7 @@ static int is_own_link(cow_loc group, const H5L_info2_t *info)
     return own.rc == 2 && memcmp(&own.token, &info->u.token, sizeof own.token) == 0;
 }
 
-static herr_t delete (cow_object *o, cow_where *where, H5VL_link_specific_args_t *args, hid_t dxpl, void **req)
+static herr_t delete(cow_object *o, cow_where *where, H5VL_link_specific_args_t *args, hid_t dxpl, void **req)
 {
     H5VL_link_get_args_t get = {.op_type = H5VL_LINK_GET_INFO};
     cow_target target = {0};
@@ -348,9 +348,9 @@ static herr_t delete (cow_object *o, cow_where *where, H5VL_link_specific_args_t
         cow_error_clear();
     }
     if (found >= 0 && info.type == H5L_TYPE_HARD) {
-        if ((kept = group.object != NULL
-                        ? cow_file_keep_removed(target.home->file, group, name, where->loc.type == H5VL_OBJECT_BY_IDX ? NULL : &info)
-                        : cow_file_unstow(target.home->file, NULL)) < 0 ||
+        if ((kept = group.object != NULL ? cow_file_keep_removed(target.home->file, group, name,
+                                                                 where->loc.type == H5VL_OBJECT_BY_IDX ? NULL : &info)
+                                         : cow_file_unstow(target.home->file, NULL)) < 0 ||
             (kept == 0 && group.object != NULL && (own = is_own_link(group, &info)) < 0) ||
             (own && cow_native_change_references(group, 1) < 0))
             goto done;

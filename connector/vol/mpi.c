@@ -84,7 +84,8 @@ bool cow_mpi_list(hid_t fapl)
 
 int cow_mpi_read_alone(const char *name, hid_t under)
 {
-    if (cow_library.differs.set_collective_metadata != NULL && cow_library.differs.set_collective_metadata(under, false) < 0)
+    if (cow_library.differs.set_collective_metadata != NULL &&
+        cow_library.differs.set_collective_metadata(under, false) < 0)
         return cow_error_native("%s: cannot prepare to open the file", name);
     return 0;
 }
@@ -108,9 +109,10 @@ int cow_mpi_agree(const char *name, hid_t fapl, int answer)
     give_back(&part);
     give_back(&whole);
     if (answer >= 0 && !same)
-        return cow_error(COW_READ_ONLY,
-                         "%s: another process of this MPI program does not open it, or finds something else by that name, and "
-                         "all have to: its error says why",
-                         name);
+        return cow_error(
+            COW_READ_ONLY,
+            "%s: another process of this MPI program does not open it, or finds something else by that name, and "
+            "all have to: its error says why",
+            name);
     return answer;
 }

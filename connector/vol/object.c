@@ -49,7 +49,8 @@ void *cow_vol_object_open(void *object, const H5VL_loc_params_t *loc, H5I_type_t
         cow_homes_open_head(o->home, where.loc.loc_data.loc_by_token.token);
     else if (as_dataset)
         cow_homes_open_heads(o->home);
-    if ((native = open_object(&opening)) != NULL || (native = cow_open_again(o, open_object, &opening, opened_type)) != NULL)
+    if ((native = open_object(&opening)) != NULL ||
+        (native = cow_open_again(o, open_object, &opening, opened_type)) != NULL)
         opened = cow_object_wrap(o, native, *opened_type, loc->type == H5VL_OBJECT_BY_TOKEN);
     else if (cow_detour_to_object(&where, &detour)) {
         opened = cow_vol_object_open(detour.file, &detour.loc, opened_type, dxpl, req);
@@ -77,10 +78,11 @@ static int stays_in_its_file(const cow_where *to, const cow_target *into, const 
         return -1;
     return info.fileno == into->home->fileno
                ? 0
-               : cow_error(COW_UNSUPPORTED,
-                           "interfile hard links are not allowed: '%s' leads into another file than the one it begins in; copy to a group that "
-                           "was opened there",
-                           name);
+               : cow_error(
+                     COW_UNSUPPORTED,
+                     "interfile hard links are not allowed: '%s' leads into another file than the one it begins in; copy to a group that "
+                     "was opened there",
+                     name);
 }
 
 /* HDF5's own copy, without H5O_COPY_PRESERVE_NULL_FLAG: a count of references is left behind as a null message, beside a

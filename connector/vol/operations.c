@@ -285,16 +285,11 @@ static struct {
     bool heads; /* they may get others, or go */
     int number; /* 0: none */
 } operations[] = {
-    {"h5cow.let_go", let_go, false, 0},
-    {"h5cow.describe", describe, false, 0},
-    {"h5cow.commit", commit, false, 0},
-    {"h5cow.abort", drop_changes, true, 0},
-    {"h5cow.version", tell_version, false, 0},
-    {"h5cow.versions", list_versions, false, 0},
-    {"h5cow.restore", restore, true, 0},
-    {"h5cow.name", name_version, false, 0},
-    {"h5cow.forget", forget, true, 0},
-    {"h5cow.collect", collect, true, 0},
+    {"h5cow.let_go", let_go, false, 0},        {"h5cow.describe", describe, false, 0},
+    {"h5cow.commit", commit, false, 0},        {"h5cow.abort", drop_changes, true, 0},
+    {"h5cow.version", tell_version, false, 0}, {"h5cow.versions", list_versions, false, 0},
+    {"h5cow.restore", restore, true, 0},       {"h5cow.name", name_version, false, 0},
+    {"h5cow.forget", forget, true, 0},         {"h5cow.collect", collect, true, 0},
 };
 #define OPERATIONS (sizeof operations / sizeof *operations)
 

@@ -11,7 +11,8 @@
 
 typedef struct cow_sorted {
     H5O_token_t group;
-    hsize_t *places, count; /* of the links in the order of their names, without the reserved one: where HDF5 has them */
+    hsize_t *places,
+        count; /* of the links in the order of their names, without the reserved one: where HDF5 has them */
 } cow_sorted;
 
 void cow_sorted_free(cow_sorted *sorted)
@@ -30,8 +31,7 @@ static bool large_group(const cow_home *home, const cow_where *where, const char
     H5G_info_t links;
     H5O_info2_t info;
 
-    if (cow_info_quietly(where->native, &loc, &info) <= 0 || info.type != H5O_TYPE_GROUP ||
-        info.fileno != home->fileno)
+    if (cow_info_quietly(where->native, &loc, &info) <= 0 || info.type != H5O_TYPE_GROUP || info.fileno != home->fileno)
         return false;
     *token = info.token;
     if (home->sorted != NULL && memcmp(&home->sorted->group, token, sizeof *token) == 0)

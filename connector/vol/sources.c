@@ -361,7 +361,8 @@ static int open_own(cow_object *o, const char *name, cow_source *source)
     sprintf(path, "%s/%s", version, name);
     loc = cow_by_name(H5I_DATASET, path);
     /* whatever the reason for which it cannot be followed, to HDF5 there is no source */
-    if ((found = cow_info_quietly(cow_object_opened(o), &loc, &info)) > 0 && (found = info.type == H5O_TYPE_DATASET) > 0)
+    if ((found = cow_info_quietly(cow_object_opened(o), &loc, &info)) > 0 &&
+        (found = info.type == H5O_TYPE_DATASET) > 0)
         found = (native = cow_native_dataset_open(here, path)) != NULL &&
                         (source->object = cow_object_wrap(o, native, H5I_DATASET, false)) != NULL
                     ? 1

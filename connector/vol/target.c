@@ -387,7 +387,8 @@ void cow_creation_failed(const cow_target *target, bool there, cow_object **made
 
 cow_object *cow_creation_noted(cow_where *where, cow_target *target, cow_object *made, bool there, const char *name)
 {
-    if (made == NULL || cow_object_made(made) < 0 || (name != NULL && cow_target_member_changed(target, where->name) < 0))
+    if (made == NULL || cow_object_made(made) < 0 ||
+        (name != NULL && cow_target_member_changed(target, where->name) < 0))
         cow_creation_failed(target, there, &made);
     cow_target_done(target);
     cow_where_done(where);

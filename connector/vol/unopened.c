@@ -30,7 +30,8 @@ static char *absolute(const cow_object *near, const char *name)
         path = cow_object_path(near);
     else
         return NULL;
-    if (path == NULL || (near->type == H5I_GROUP && path[0] != '/') || (all = malloc(strlen(path) + strlen(name) + 2)) == NULL) {
+    if (path == NULL || (near->type == H5I_GROUP && path[0] != '/') ||
+        (all = malloc(strlen(path) + strlen(name) + 2)) == NULL) {
         free(path);
         return NULL;
     }
@@ -81,7 +82,8 @@ void cow_unopened_met(cow_home *home, bool dataset)
 }
 
 /* The wrapper of DATASET, which is called PATH and has TOKEN: it takes both where it is not NULL. What stands in for it is opened from WHERE. */
-static cow_object *stand_for(const cow_where *where, cow_home *home, cow_dataset *dataset, char *path, const H5O_token_t *token)
+static cow_object *stand_for(const cow_where *where, cow_home *home, cow_dataset *dataset, char *path,
+                             const H5O_token_t *token)
 {
     H5O_token_t other;
     cow_object *object;
@@ -107,8 +109,8 @@ static bool possible(const cow_object *near)
 {
     const cow_home *home = near->home;
 
-    return home != NULL && home->file != NULL && home->version == NULL && !home->led && !near->unnamed && !near->detached &&
-           !near->unlinked && !cow_home_mounts(home) && !home->swmr_write;
+    return home != NULL && home->file != NULL && home->version == NULL && !home->led && !near->unnamed &&
+           !near->detached && !near->unlinked && !cow_home_mounts(home) && !home->swmr_write;
 }
 
 /* And none that gives attributes to each dataset that it creates, which HDF5 has to open for that. */
@@ -117,14 +119,15 @@ static bool stays_unopened(cow_home *home)
     return home->opened_soon < OTHERS || ++home->opened_soon % (2 * OTHERS) == 0;
 }
 
-char *cow_unopened_path(const cow_object *near, const H5VL_loc_params_t *loc, const char *name, const cow_target *target)
+char *cow_unopened_path(const cow_object *near, const H5VL_loc_params_t *loc, const char *name,
+                        const cow_target *target)
 {
     char *path = NULL;
     H5O_token_t stand_in;
 
-    if (name != NULL && loc->type == H5VL_OBJECT_BY_SELF && possible(near) && target->home == near->home && target->known &&
-        target->missing == NULL && stays_unopened(near->home) && cow_file_stand_in(near->home->file, &stand_in) &&
-        (path = absolute(near, name)) != NULL && !is_plain(path)) {
+    if (name != NULL && loc->type == H5VL_OBJECT_BY_SELF && possible(near) && target->home == near->home &&
+        target->known && target->missing == NULL && stays_unopened(near->home) &&
+        cow_file_stand_in(near->home->file, &stand_in) && (path = absolute(near, name)) != NULL && !is_plain(path)) {
         free(path);
         path = NULL;
     }
@@ -157,8 +160,8 @@ static int look_for(const cow_home *home, const cow_where *where, const H5VL_loc
     H5O_info2_t info;
     int found = 1;
 
-    if (strchr(name, '/') == NULL && strcmp(name, ".") != 0 && (found = cow_link_quietly(where->native, loc, &link)) > 0 &&
-        link.type == H5L_TYPE_HARD) {
+    if (strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
+        (found = cow_link_quietly(where->native, loc, &link)) > 0 && link.type == H5L_TYPE_HARD) {
         *token = link.u.token;
         return 1;
     }
@@ -185,7 +188,8 @@ cow_object *cow_unopened_new(const cow_object *near, const cow_where *where, con
         return NULL;
     if (look_for(home, where, loc, &token) <= 0)
         goto not_so;
-    if (cow_vol_groups_given() != given) { /* a function of the program said where: it is not to be called once more at any later time */
+    if (cow_vol_groups_given() !=
+        given) { /* a function of the program said where: it is not to be called once more at any later time */
         home->led = true;
         goto not_so;
     }

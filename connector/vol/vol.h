@@ -103,9 +103,10 @@ struct cow_home {
     hsize_t hidden_at[2][3];     /* where the reserved group was last met: [index type][order], see hide.c */
     struct cow_object *datasets; /* open ones */
     unsigned others;             /* objects opened by name since the last dataset: cow_unopened_likely */
-    unsigned opened_soon;        /* datasets that HDF5 had to open after they were created, since the last one that it had not: cow_unopened_path */
-    bool led;                    /* links of the program's own, or external ones, lead from here to here */
-    struct cow_sorted *sorted;   /* sorted.c */
+    unsigned
+        opened_soon; /* datasets that HDF5 had to open after they were created, since the last one that it had not: cow_unopened_path */
+    bool led;                  /* links of the program's own, or external ones, lead from here to here */
+    struct cow_sorted *sorted; /* sorted.c */
     cow_home **mounted;
     size_t mounted_count, mounted_room;
     struct cow_object *spare[COW_SPARES]; /* wrappers for when there is no memory: see cow_object_new_surely */
@@ -226,7 +227,8 @@ void *cow_object_native(const void *object);
 /* unopened.c. A dataset by name, where it need not be opened yet: LOC is where it is from WHERE. NULL: open it; no error. */
 cow_object *cow_unopened_new(const cow_object *near, const cow_where *where, const H5VL_loc_params_t *loc);
 /* A dataset is created that TARGET gets a link NAME to, from NEAR on: what it is called; free() it. NULL: HDF5 is to have it open. */
-char *cow_unopened_path(const cow_object *near, const H5VL_loc_params_t *loc, const char *name, const cow_target *target);
+char *cow_unopened_path(const cow_object *near, const H5VL_loc_params_t *loc, const char *name,
+                        const cow_target *target);
 /* The wrapper of DATASET, which was made so, and is called PATH: it takes over one reference. NULL: the error. */
 cow_object *cow_unopened_made(const cow_object *near, const cow_where *where, cow_dataset *dataset, const char *path);
 /* Is the next object that is opened by name likely to be a dataset? And it was one, or not. */
@@ -298,7 +300,7 @@ typedef struct cow_quiet {
     cow_error_held *held; /* the error of that one */
 } cow_quiet;
 #define COW_QUIET_FOR(object) cow_quiet quiet __attribute__((cleanup(cow_quiet_end), unused)) = cow_quiet_begin(object)
-#define COW_QUIET COW_QUIET_FOR(true)
+#define COW_QUIET             COW_QUIET_FOR(true)
 /* OBJECT: HDF5 has one for this call, so not where a file is made, opened or asked about by its name. */
 cow_quiet cow_quiet_begin(bool object);
 /* For a callback that moves one element and records no error: between it and the callback around it is no function of the
@@ -628,7 +630,7 @@ int cow_mapped_serves(const cow_object *object, hid_t dcpl, bool *own, bool *mis
 hid_t cow_mapped_dapl(const cow_object *object); /* the native object's; H5Pclose it */
 /* The source of mapping I, of those for block N of a name with a number. 1; 0: there is none; -1. Close it always. */
 int cow_source_open(cow_object *object, hid_t dcpl, size_t i, hsize_t n, cow_source *source);
-int cow_source_close(cow_source *source); /* -1: what was written to it may be lost */
+int cow_source_close(cow_source *source);        /* -1: what was written to it may be lost */
 hid_t cow_source_dcpl(const cow_source *source); /* H5Pclose it */
 int cow_source_read(cow_source *source, hid_t mem_type, hid_t memory, hid_t from, hid_t dxpl, void *buf);
 int cow_source_write(cow_source *source, hid_t mem_type, hid_t memory, hid_t to, hid_t dxpl, const void *buf);

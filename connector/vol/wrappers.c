@@ -473,7 +473,8 @@ static bool open_wrappers(const cow_file *file, const H5O_token_t *token)
 
     for (const cow_home *h = now.homes; h != NULL; h = h->next)
         for (cow_object *o = file == NULL || h->file == file ? h->datasets : NULL; o != NULL; o = o->next_dataset)
-            if (o->unopened != NULL && (token == NULL || memcmp(token, &o->token, sizeof *token) == 0) && cow_object_opened(o) == NULL) {
+            if (o->unopened != NULL && (token == NULL || memcmp(token, &o->token, sizeof *token) == 0) &&
+                cow_object_opened(o) == NULL) {
                 cow_error_clear();
                 all = false;
             }
@@ -729,7 +730,8 @@ char *cow_object_path(const cow_object *object)
     args.args.get_name.name_len = &length;
     H5E_BEGIN_TRY
     {
-        status = H5VLobject_get(cow_object_opened(object), &loc, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL);
+        status =
+            H5VLobject_get(cow_object_opened(object), &loc, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL);
     }
     H5E_END_TRY
     if (status < 0 || length == 0)
@@ -785,7 +787,8 @@ void *cow_object_again(cow_loc root, const cow_object *object, const char *path)
     if (path != NULL && path[0] != '\0' && cow_native_exists(root, path) == 1 &&
         cow_native_info(root, path, H5O_INFO_BASIC, &info) == 0 && info.fileno == object->home->fileno &&
         memcmp(&info.token, &object->token, sizeof info.token) == 0)
-        again.object = H5VLdataset_open(root.object, &self, cow_native_id(), path, dapl, H5P_DATASET_XFER_DEFAULT, NULL);
+        again.object =
+            H5VLdataset_open(root.object, &self, cow_native_id(), path, dapl, H5P_DATASET_XFER_DEFAULT, NULL);
     cow_error_clear();
     if (again.object == NULL && cow_native_open_token(root, &object->token, &again) < 0)
         return NULL;

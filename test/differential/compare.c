@@ -390,7 +390,8 @@ static hid_t follow(const comparison *c, hid_t from, hid_t type, const unsigned 
         space = object < 0 ? object : H5Rget_region(from, H5R_DATASET_REGION1, value);
     } else {
         object = H5Ropen_object(reference, H5P_DEFAULT, H5P_DEFAULT);
-        if (object >= 0 && H5Rget_type(reference) == H5R_DATASET_REGION2 && H5Iget_type(object) == H5I_DATASET /* D46 */)
+        if (object >= 0 && H5Rget_type(reference) == H5R_DATASET_REGION2 &&
+            H5Iget_type(object) == H5I_DATASET /* D46 */)
             space = H5Ropen_region(reference, H5P_DEFAULT, H5P_DEFAULT);
         else if (object >= 0 && H5Rget_type(reference) == H5R_ATTR) {
             at = H5Ropen_attr(reference, H5P_DEFAULT, H5P_DEFAULT);
@@ -705,7 +706,7 @@ typedef struct chunk_list {
         hsize_t offset[H5S_MAX_RANK];
         unsigned mask;
         hsize_t size;
-    } * chunk;
+    } *chunk;
 } chunk_list;
 
 static int collect_chunk(const hsize_t *offset, unsigned mask, haddr_t address, hsize_t size, void *data)

@@ -223,11 +223,12 @@ static void record_copies(const char *told)
     FILE *results = results_open();
     if (!results)
         return;
-    fprintf(results,
-            "{\"item\": 12, \"what\": \"H5Ocopy of what random programs made, with random flags, done to native files and "
-            "through the connector; every answer, the copies and both trees compared\", "
-            "\"result\": \"%s; 0 differences\"}\n",
-            told);
+    fprintf(
+        results,
+        "{\"item\": 12, \"what\": \"H5Ocopy of what random programs made, with random flags, done to native files and "
+        "through the connector; every answer, the copies and both trees compared\", "
+        "\"result\": \"%s; 0 differences\"}\n",
+        told);
     fclose(results);
 }
 
@@ -246,8 +247,9 @@ void tell_copies(void)
                 combinations += met[f][i][k] > 0;
             }
             if (copies)
-                length += snprintf(told + length, sizeof told - (size_t)length, "; %s to %s: %ld, %d combinations of flags",
-                                   source_names[i], target_names[k], copies, combinations);
+                length +=
+                    snprintf(told + length, sizeof told - (size_t)length, "; %s to %s: %ld, %d combinations of flags",
+                             source_names[i], target_names[k], copies, combinations);
         }
     printf("%s\n", told);
     if (w.wanted)
@@ -470,8 +472,14 @@ bool op_copy_files(void)
             refused_copy(flags);
         H5Pclose(plist);
         H5Pclose(lcpl);
-        count_copy(flags, old ? FROM_VERSION : !into ? FROM_HEAD : k == PLAIN ? FROM_PLAIN : FROM_OTHER,
-                   into ? TO_HEAD : k == PLAIN ? TO_PLAIN : TO_OTHER);
+        count_copy(flags,
+                   old          ? FROM_VERSION
+                   : !into      ? FROM_HEAD
+                   : k == PLAIN ? FROM_PLAIN
+                                : FROM_OTHER,
+                   into         ? TO_HEAD
+                   : k == PLAIN ? TO_PLAIN
+                                : TO_OTHER);
         w.renumbered = w.renumbered || old || into || is_root(source.id[0], from);
         w.mixed = w.mixed || into;
         if (into)

@@ -205,7 +205,8 @@ static hid_t random_dcpl(hid_t type, int rank, const hsize_t dims[], const hsize
 /* One of HDF5's own types: with properties that nobody set, h5cow does not have HDF5 open such a dataset when it is created. */
 static hid_t usual_type(void)
 {
-    const hid_t types[] = {H5T_STD_I32LE, H5T_IEEE_F64LE, H5T_STD_U8LE, H5T_STD_I64BE, H5T_NATIVE_SHORT, H5T_IEEE_F32BE};
+    const hid_t types[] = {H5T_STD_I32LE, H5T_IEEE_F64LE,   H5T_STD_U8LE,
+                           H5T_STD_I64BE, H5T_NATIVE_SHORT, H5T_IEEE_F32BE};
 
     return H5Tcopy(types[below(sizeof types / sizeof *types)]);
 }

@@ -109,7 +109,7 @@ extern struct run {
         char file[PATH_SIZE]; /* that has it, under test */
         addresses *addresses; /* as they were then */
         bool gone;            /* forgotten */
-    } * version;
+    } *version;
     size_t versions, files;
     long compared[3], followed[2]; /* trees; references, of which surely alive */
     long op_count[64], op_done[64];

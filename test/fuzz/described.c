@@ -42,7 +42,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     source = image_source(&i, data, size);
     if (cow_header_count_links(&source, cow_get16(data + 1), data[0] & 16 ? 1 : -1, write_header, &source) < 0)
         abort();
-    if (cow_header_set_extent(&source, cow_get16(data + 1), 1 + data[0] % 4, (uint64_t[]){3, 2, 1, 0}, 1, write_header, &source) < 0)
+    if (cow_header_set_extent(&source, cow_get16(data + 1), 1 + data[0] % 4, (uint64_t[]){3, 2, 1, 0}, 1, write_header,
+                              &source) < 0)
         abort();
     if (data[0] & 2) {
         cow_described_links(&source, cow_get16(data + 1), true, 2, names, address);
@@ -55,9 +56,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (d.rank == 1 &&
             cow_header_resize(&source, cow_get16(data + 1), d.extent[0], d.extent[0] + 1, write_header, &source) < 0)
             abort();
-        if (d.layout == COW_DESCRIBED_VIRTUAL && cow_described_source(&source, &d, sizeof file, file, name, &mappings) > 0)
+        if (d.layout == COW_DESCRIBED_VIRTUAL &&
+            cow_described_source(&source, &d, sizeof file, file, name, &mappings) > 0)
             assert(strlen(file) < sizeof file && strlen(name) < sizeof name);
-        if (d.layout == COW_DESCRIBED_CHUNKED && cow_chunk_index_open(&source, d.index, data[0] & 4, data[0] & 8, &index) > 0)
+        if (d.layout == COW_DESCRIBED_CHUNKED &&
+            cow_chunk_index_open(&source, d.index, data[0] & 4, data[0] & 8, &index) > 0)
             for (unsigned bit = 0; bit < 64; bit++)
                 if (cow_chunk_index_find(index, ((uint64_t)1 << bit) + bit, &place) < 0)
                     abort();

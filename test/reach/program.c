@@ -46,7 +46,7 @@ int main(int argc, char **argv)
     const char *word = argc > 2 ? argv[2] : "";
     char name[100];
     snprintf(name, sizeof name, "c.h5%s", argv[1][0] == 'r' ? word : "");
-    hid_t file = argv[1][0] == 'r'          ? H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT)
+    hid_t file = argv[1][0] == 'r'         ? H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT)
                  : access(name, F_OK) == 0 ? H5Fopen(name, H5F_ACC_RDWR, H5P_DEFAULT)
                                            : H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
     if (file < 0)
