@@ -12,9 +12,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The extended attribute of a file with history that says what it was: journal/last_state.h. No other file gets it. */
-#define COW_LAST_STATE "user.h5cow"
-
 typedef struct cow_newfile {
     char *target; /* the name that it will have */
     char *name;   /* the one that it has */
