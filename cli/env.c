@@ -75,14 +75,15 @@ static void put_word(shell_kind shell, const char *text)
 
 static void put_variable(shell_kind shell, const char *name, const char *value)
 {
-    static const char *const set[] = {
-        [SHELL_SH] = "export %s=", [SHELL_FISH] = "set -gx %s ", [SHELL_CSH] = "setenv %s "};
-    static const char *const unset[] = {
-        [SHELL_SH] = "unset %s", [SHELL_FISH] = "set -e %s", [SHELL_CSH] = "unsetenv %s"};
+    const char *set = shell == SHELL_FISH ? "set -gx" : shell == SHELL_CSH ? "setenv" : "export";
+    const char *unset = shell == SHELL_FISH ? "set -e" : shell == SHELL_CSH ? "unsetenv" : "unset";
 
-    printf(value != NULL ? set[shell] : unset[shell], name);
-    if (value != NULL)
+    if (value == NULL)
+        printf("%s %s", unset, name);
+    else {
+        printf("%s %s%c", set, name, shell == SHELL_SH ? '=' : ' ');
         put_word(shell, value);
+    }
     puts(";");
 }
 
