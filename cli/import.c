@@ -33,8 +33,7 @@ const char cli_import_help[] =
     "      --name=NAME       name of the version, instead of 1\n"
     "  -o, --option=KEY=VALUE\n"
     "                        any option of the connector (docs/options.md), for example compress=blosc:zstd:5\n"
-    "      --drop-unlinked   in place: replace PLAIN although references in it point to objects that no link leads to,\n"
-    "                        which are lost then; such references become null. With OUT they do so without it\n"
+    "      --drop-unlinked   in place: references to objects that no link leads to become null, and these are lost\n"
     "  -q, --quiet           no progress bar\n"
     "  -h, --help\n";
 

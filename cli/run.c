@@ -29,8 +29,7 @@ const char cli_run_help[] =
     "      --name=NAME       name of the version, instead of the next number\n"
     "  -o, --option=KEY=VALUE\n"
     "                        any option of the connector (docs/options.md), for example compress=blosc:zstd:5\n"
-    "      --writable=FILE   FILE is not protected while the command runs ('h5cow protect'): for programs that ask beforehand\n"
-    "                        whether they may write it, as PyTables and pandas do. Other programs may write it then as well\n"
+    "      --writable=FILE   FILE is not protected while the command runs; others may write it then as well\n"
     "  -q, --quiet           do not say what was not recorded; what is lost is said all the same\n"
     "  -h, --help\n\n"
     "Example: h5cow run -m 'second calibration' -- python3 calibrate.py run42.h5\n";

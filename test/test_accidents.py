@@ -882,12 +882,13 @@ def test_exit_while_creating(programs, tmp_path, start, end, mode):
     assert opened(start("stock"), path).do("result = f['d'][:].tolist()") == list(range(10))
 
 
-@pytest.mark.parametrize("mode", ["a", "r+", "w", "x"])
-def test_empty_file_is_one_that_is_not_there(programs, tmp_path, start, mode):
-    """Left behind by a program that died just when it had created it. Whoever may write makes a file of it."""
+@pytest.mark.parametrize("mode", ["a", "r+", "w"])
+def test_empty_file_becomes_one_where_it_is_opened_for_writing(programs, tmp_path, start, mode):
+    """As natively. For reading it is none, and there for a program that creates only what is not: test_not_hdf5.py has all answers."""
     path = tmp_path / "new.h5"
     path.write_bytes(b"")
-    assert "FileNotFoundError" in refusal(start(), path, "r")
+    assert "file signature not found" in refusal(start(), path, "r")
+    assert "FileExistsError" in refusal(start(), path, "x") and path.read_bytes() == b""
     opened(start(), path, mode).do("f['d'] = 5\nf.close()")
     assert versions(programs, path) == ["1"] and opened(start("stock"), path).do("result = int(f['d'][()])") == 5
 

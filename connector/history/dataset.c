@@ -367,6 +367,17 @@ hid_t cow_dataset_properties(cow_dataset *dataset, void *native)
     return take_properties(dataset, cow_native_dataset_dcpl(native)) < 0 ? H5I_INVALID_HID : dataset->dcpl;
 }
 
+/* What the row says of how storage was asked for. */
+static void take_storage(cow_array *array, const cow_layout_dataset_row *row)
+{
+    bool chunked = row->layout == H5D_CHUNKED;
+
+    array->reserved = row->alloc_time == H5D_ALLOC_TIME_EARLY;
+    array->early = chunked && array->reserved;
+    array->late = chunked && row->alloc_time == H5D_ALLOC_TIME_LATE && !(row->flags & COW_FLAG_ALLOCATED);
+    array->filters_hidden = (row->flags & COW_FLAG_FILTERS_ADDED) != 0;
+}
+
 /* Everything of the state that follows from root record, row and the native object. TOLD, what its header says, or else its creation
  * properties DCPL, which become the state's, also when it fails. NATIVE NULL: it is not open, and its type is OWN, one of HDF5's own. Takes
  * one reference. */
@@ -421,12 +432,8 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
     array->heap = cow_type_is_heap(type, true) > 0;
     if (array->heap && cow_native_element_size(file->native, type, &array->file_element_size) < 0)
         goto failed;
-    array->reserved = row->alloc_time == H5D_ALLOC_TIME_EARLY;
-    array->early = row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_EARLY;
-    array->late =
-        row->layout == H5D_CHUNKED && row->alloc_time == H5D_ALLOC_TIME_LATE && !(row->flags & COW_FLAG_ALLOCATED);
+    take_storage(array, row);
     array->plain_edges = pool->plain_edges;
-    array->filters_hidden = (row->flags & COW_FLAG_FILTERS_ADDED) != 0;
     take_pool(dataset, pool);
     array->threads = file->options->threads;
     memcpy(array->extent, root->extent, sizeof array->extent);

@@ -15,7 +15,7 @@
 #undef H5OPEN
 #define H5OPEN cow_library.H5open_(),
 
-/* Pointers that only some libraries fill; NULL elsewhere. The comments name the symbols. */
+/* Pointers that only some libraries fill; NULL elsewhere. The comments name the symbols. More than 20 fields: one for each. */
 typedef struct cow_hdf5_versions {
     /* 1.14: what a connector calls when HDF5 has not called it. H5VLstart_lib_state, H5VLfinish_lib_state */
     herr_t (*start_state)(void);

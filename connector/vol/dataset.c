@@ -447,12 +447,12 @@ static int check_kept_by_hdf5(const cow_object *o, bool write, hid_t mem_type, h
 }
 
 /* Before a write into a dataset that HDF5 keeps: see unwritten.c. */
-static int clear_unwritten(const cow_object *o, hid_t mem_type, hid_t mem_space, hid_t file_space, const void *buf)
+static int clear_unwritten(cow_object *o, hid_t mem_type, hid_t mem_space, hid_t file_space, const void *buf)
 {
     int waits;
 
-    if (o->home == NULL || o->home->file == NULL || o->dataset != NULL || o->mapped || o->user_virtual ||
-        (waits = cow_unwritten_waits(o->handle, file_space)) == 0)
+    if (o->home == NULL || o->home->file == NULL || o->dataset != NULL || o->mapped || o->user_virtual || o->settled ||
+        (waits = cow_unwritten_waits(o->handle, file_space, &o->settled)) == 0)
         return 0;
     if (waits > 0 && check_kept_by_hdf5(o, true, mem_type, mem_space, file_space, buf) < 0) {
         cow_error_clear(); /* HDF5 refuses the write before it allocates anything, and says why */

@@ -139,24 +139,32 @@ static reach reach_of(void *native, hid_t file_space)
     return found;
 }
 
-int cow_unwritten_waits(void *native, hid_t file_space)
+/* The same of storage that is not allocated yet. */
+static int waits_for(void *native, hid_t dcpl, hid_t file_space)
 {
     const bool special = file_space == H5S_BLOCK || file_space == H5S_PLIST;
-    H5D_space_status_t status;
     reach reached = REACH_PART;
-    int waits = -1;
-    hid_t dcpl;
 
-    if (cow_native_dataset_status(native, &status) < 0)
-        return -1;
-    if (status != H5D_SPACE_STATUS_NOT_ALLOCATED ||
-        (file_space != H5S_ALL && !special &&
-         (H5Sselect_valid(file_space) <= 0 || H5Sget_select_npoints(file_space) == 0)))
+    if (file_space != H5S_ALL && !special &&
+        (H5Sselect_valid(file_space) <= 0 || H5Sget_select_npoints(file_space) == 0))
         return 0;
-    if ((dcpl = cow_native_dataset_dcpl(native)) < 0)
+    if (!special && (reached = reach_of(native, file_space)) == REACH_FAILED)
         return -1;
-    if (special || (reached = reach_of(native, file_space)) != REACH_FAILED)
-        waits = reached == REACH_ALL ? 0 : reached == REACH_MOST ? allocates(dcpl) : leaves_as_it_is(dcpl);
-    H5Pclose(dcpl);
+    return reached == REACH_ALL ? 0 : reached == REACH_MOST ? 1 : leaves_as_it_is(dcpl);
+}
+
+int cow_unwritten_waits(void *native, hid_t file_space, bool *settled)
+{
+    H5D_space_status_t status;
+    hid_t dcpl = cow_native_dataset_dcpl(native);
+    int waits = dcpl < 0 ? -1 : allocates(dcpl);
+
+    /* HDF5 writes out the chunks that it has in memory before it answers, so only where the answer counts */
+    if (waits > 0 && cow_native_dataset_status(native, &status) < 0)
+        waits = -1;
+    *settled = waits == 0 || (waits > 0 && status != H5D_SPACE_STATUS_NOT_ALLOCATED);
+    if (waits > 0)
+        waits = *settled ? 0 : waits_for(native, dcpl, file_space);
+    cow_close(dcpl);
     return waits;
 }

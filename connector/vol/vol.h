@@ -197,6 +197,7 @@ typedef struct cow_object {
     bool layout_known;    /* native datasets in a file with history: user_virtual is known */
     bool mapped;          /* a virtual dataset of the application's own over sources with history: mapped.c */
     bool user_virtual;    /* one that has such a source in this very file */
+    bool settled;         /* no write needs unwritten.c any more */
     hid_t dapl, shape;    /* of a `mapped` one: how it was opened, and its extent then; or 0 */
     bool extent_set;      /* to `shape`, which holds until somebody asks for the extent, as in native HDF5 */
     struct cow_source_file *sources; /* other files that its sources are in, open */
@@ -690,8 +691,8 @@ int cow_vol_dataset_after_native_write(cow_object *object);
 /* unwritten.c. Of a dataset that HDF5 has just created by DCPL, and keeps itself: zeros where it leaves what stood in the file. */
 int cow_unwritten_created(void *native, hid_t dcpl);
 /* Is a write by FILE_SPACE the first one, of a part, and does HDF5 leave the rest as it stands in the file? Then
- * cow_unwritten_clear comes before it. 1; 0; -1. */
-int cow_unwritten_waits(void *native, hid_t file_space);
+ * cow_unwritten_clear comes before it. 1; 0; -1. *SETTLED: so it stays. */
+int cow_unwritten_waits(void *native, hid_t file_space, bool *settled);
 int cow_unwritten_clear(void *native);
 /* What a versioned dataset holds goes to the file, or to readers. */
 int cow_vol_dataset_flush(cow_object *object);

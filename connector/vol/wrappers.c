@@ -559,14 +559,14 @@ static cow_object *take_spare(cow_home *home)
     return NULL;
 }
 
-static void give_spare(cow_home *home, cow_object *object)
+static bool give_spare(cow_home *home, cow_object *object)
 {
     for (size_t i = 0; home != NULL && i < COW_SPARES; i++)
         if (home->spare[i] == NULL) {
             home->spare[i] = object;
-            return;
+            return true;
         }
-    free(object);
+    return false;
 }
 
 static cow_object *init(cow_object *object, cow_home *home, void *native, H5I_type_t type)
@@ -664,14 +664,20 @@ void cow_object_release_last(cow_object *object)
 int cow_object_free(cow_object *object)
 {
     cow_home *home = leave(object);
+    bool spare;
+    int status;
 
     if (object->type == H5I_GROUP)
         group_closes(object);
     free(object->owner_path);
     free(object->unopened);
     object->magic = 0;
-    give_spare(home, object);
-    return cow_home_release(home);
+    spare = give_spare(home, object);
+    status = cow_home_release(
+        home); /* may close the file, and HDF5 then looks through all ids: this one is among them still */
+    if (!spare)
+        free(object);
+    return status;
 }
 
 cow_object *cow_object_of(void *object)
