@@ -91,8 +91,11 @@ static cow_home *join(void *native, const char *name, const char *given_name, co
     if (cow_exit_prepare(writable) < 0)
         return NULL;
     cow_raised_bounds(fapl, &low, &high);
-    if (writable && open == NULL && cow_vol_file_set_bounds(native, low, high) < 0)
-        return NULL;
+    if (writable && open == NULL && cow_vol_file_set_bounds(native, low, high) < 0) {
+        if (cow_default_driver(fapl))
+            return NULL;
+        cow_error_clear(); /* an image in memory that may not grow: HDF5 2 flushes first. It is read as natively */
+    }
     if ((file = cow_file_attach(native, name, writable, created, options)) == NULL)
         return NULL;
     if (writable && open == NULL)
