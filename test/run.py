@@ -40,6 +40,7 @@ COPIES = 200  # of H5Ocopy with all combinations of flags; 5,000 with ./dev reli
 KILLS = 300  # of a writer beside readers
 DEFAULT_KILLS = 20
 LONG = 5  # seconds: a test of the default tier that takes longer belongs to the full run
+LONG_PROGRAM = 20  # the same of a C program of many tests
 MANY = 40  # seconds of many readers at one file
 PART_TIMEOUT = 3 * 3600  # seconds; what hangs is ended long before, by limits of its own
 SUITES = {  # name for --only -> what is printed, its runner, whether it runs without --suites
@@ -190,11 +191,11 @@ def names_of(build, long):
     return [test["name"] for test in json.loads(told) if (test["name"] in FULL) == long]
 
 
-def tell_long(path):
-    """Name the tests of a JUnit file that belong to the full run."""
+def tell_long(path, most):
+    """Name the tests of a JUnit file that take more than MOST seconds."""
     for case in ElementTree.parse(path).getroot().iter("testcase") if path.exists() else ():
-        if float(case.get("time") or 0) > LONG:
-            print(f"    more than {LONG} s, belongs to the full run: {case.get('classname')} {case.get('name')}, {case.get('time')} s")
+        if float(case.get("time") or 0) > most:
+            print(f"    more than {most} s, belongs to the full run: {case.get('classname')} {case.get('name')}, {case.get('time')} s")
 
 
 def differential(tests, steps, runs=RUNS, copies=COPIES):
@@ -328,8 +329,8 @@ def bit_rot(tests):
 
 def default_tier(tests, steps, kills):
     c_tests(tests, "C tests with ASan and UBSan", "sanitize", *names_of("sanitize", False))
-    tell_long(BUILD / "sanitize/meson-logs/testlog.junit.xml")
-    tell_long(from_outside(tests, "Tests from outside", TEST, None, "-m", "not full"))
+    tell_long(BUILD / "sanitize/meson-logs/testlog.junit.xml", LONG_PROGRAM)
+    tell_long(from_outside(tests, "Tests from outside", TEST, None, "-m", "not full"), LONG)
     differential(tests, steps or DEFAULT_STEPS, DEFAULT_RUNS, copies=0)
     kill(tests, kills or DEFAULT_KILLS)
 
