@@ -36,6 +36,7 @@ typedef struct attempt {
     uint64_t at; /* row in the log */
     char name[256];
     cow_layout_log_row former; /* amending: its row */
+    int64_t changed;           /* what its row says */
     cow_lacks lacks;
     cow_snapshots_saved saved;
     bool begun, logged;
@@ -116,12 +117,12 @@ static int write_version(cow_file *file, attempt *a)
     cow_layout_log_row row = {.parent = a->amend ? a->former.parent : cow_versions_parent(file)};
     int status = -1;
 
-    if (cow_walk_build(a->walk, a->name, a->at, &row.changed, &a->lacks) < 0 ||
-        cow_lacks_put(file, a->at, &a->lacks) < 0 || cow_snapshots_flush(file) < 0 ||
-        (row.name = cow_versions_text(a->name)) == NULL ||
+    if (cow_walk_build(a->walk, a->name, a->at, &a->lacks) < 0 || cow_lacks_put(file, a->at, &a->lacks) < 0 ||
+        cow_snapshots_flush(file) < 0 || (row.name = cow_versions_text(a->name)) == NULL ||
         cow_versions_describe_row(&row, cow_description_message(file)) < 0 || cow_file_grown(file, &row.added) < 0)
         goto done;
     row.chunks = cow_pools_added(file);
+    row.changed = a->changed = cow_snapshots_count_of(file, a->at);
     row.open = !a->finished;
     a->logged = true;
     status = cow_layout_log_put(cow_versions_log(file), a->at, &row);
@@ -204,6 +205,16 @@ static int settle(cow_file *file, attempt *a)
     return cow_snapshots_flush(file);
 }
 
+/* Which named datatypes went with their use shows when the former tree has gone: then the version has fewer objects than its row says. */
+static void correct_changed(cow_file *file, const attempt *a)
+{
+    static const char *const members[] = {"changed", NULL};
+    const cow_layout_log_row row = {.changed = cow_snapshots_count_of(file, a->at)};
+
+    if (row.changed != a->changed && cow_layout_log_put_some(cow_versions_log(file), a->at, members, &row) < 0)
+        cow_error_clear(); /* the number stays too high; a disk that fails is noticed by the caller */
+}
+
 /* The version is there. */
 static int end_version(cow_file *file, attempt *a)
 {
@@ -214,6 +225,7 @@ static int end_version(cow_file *file, attempt *a)
         if (settle(file, a) < 0) /* else the table would name snapshots that are gone */
             return -1;
     }
+    correct_changed(file, a);
     cow_superseded_remove(file);
     if (disk_failed(file)) {
         const char *reason = file->journal == NULL ? NULL : cow_journal_failure(file->journal);

@@ -262,7 +262,7 @@ int cow_walk_decide(cow_walk *walk);
 int cow_walk_note_unreached(const cow_walk *walk, uint64_t version, cow_lacks *lacks);
 /* Build the version's tree and link it as versions/NAME; ROW is its row in the log. *CHANGED: objects made; LACKS: what
  * could not be made. When this or anything after it fails: cow_walk_undo. When all is done: cow_walk_settle. */
-int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *changed, cow_lacks *lacks);
+int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, cow_lacks *lacks);
 /* The tree goes again; an amended version has its former tree. -1: that failed. */
 int cow_walk_undo(cow_walk *walk);
 int cow_walk_settle(cow_walk *walk);

@@ -264,7 +264,6 @@ static int note_built_at(cow_walk *walk, uint64_t address, uint64_t snapshot)
     row.snapshot = snapshot;
     if (cow_map_put(&walk->built, address, row.snapshot) < 0 || cow_snapshots_add(walk->file, &row) < 0)
         return cow_walk_fail(walk);
-    walk->changed++;
     return 0;
 }
 
@@ -794,7 +793,7 @@ static int keep_used(cow_walk *walk)
     return 0;
 }
 
-int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *changed, cow_lacks *lacks)
+int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, cow_lacks *lacks)
 {
     cow_file *file = walk->file;
     bool borrowed, held = false;
@@ -823,6 +822,5 @@ int cow_walk_build(cow_walk *walk, const char *name, uint64_t row, int64_t *chan
     if (cow_absolute_links_put(file, walk->absolute || (cow_absolute_links_known(file) &&
                                                         (!walk->renew || held || cow_lacks_count(lacks) > 0))) < 0)
         return -1;
-    *changed = walk->changed;
     return 0;
 }

@@ -519,6 +519,17 @@ const cow_layout_snapshot_row *cow_snapshots_row(const cow_file *file, size_t ro
     return there;
 }
 
+int64_t cow_snapshots_count_of(const cow_file *file, uint64_t version)
+{
+    const cow_snapshots *s = file->snapshots;
+    int64_t count = 0;
+
+    /* its rows are the last ones, and in memory: runs know those of finished versions alone */
+    for (size_t i = s->count; i > s->base && row_at(s, i - 1)->version == version; i--)
+        count += row_at(s, i - 1)->snapshot != UINT64_MAX;
+    return count;
+}
+
 uint64_t cow_snapshots_generation(const cow_file *file)
 {
     return file->snapshots->generation;

@@ -38,6 +38,8 @@ int cow_snapshots_purge(cow_file *file, const bool forgotten[], uint64_t version
 /* In the order of versions. A row is valid until the next one is added, or a row is looked for. NULL: it cannot be read. */
 size_t cow_snapshots_count(const cow_file *file);
 const cow_layout_snapshot_row *cow_snapshots_row(const cow_file *file, size_t row);
+/* How many objects VERSION, the newest one or that which is being made, has a snapshot of its own of. */
+int64_t cow_snapshots_count_of(const cow_file *file, uint64_t version);
 /* Another number whenever a row has become another. */
 uint64_t cow_snapshots_generation(const cow_file *file);
 

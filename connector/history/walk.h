@@ -37,7 +37,6 @@ struct cow_walk {
     bool failed;                     /* building: not a single object, but no version can be made */
     char prefix[COW_PATH_MAX + 256]; /* of the version being built */
     uint64_t row;
-    int64_t changed;
     cow_lacks *lacks;             /* building: what could not be made */
     cow_loc made;                 /* the new root */
     bool linked, set_aside, gone; /* the new tree; the former one, which then is gone */
