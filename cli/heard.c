@@ -115,16 +115,45 @@ static void add_lost(cli_heard *heard, const char *name, const char *what)
     heard->lost[heard->lost_count++] = (cli_lost){.name = cli_strdup(name), .what = cli_strdup(what)};
 }
 
+/* "N NAME REST": NAME, and *REST behind it. NULL: it is no such record. */
+static const char *cut_name(char *record, const char **rest)
+{
+    char *name;
+    const size_t length = strtoul(record, &name, 10);
+
+    if (*name != ' ' || strlen(++name) < length + 1)
+        return NULL;
+    name[length] = '\0';
+    *rest = name + length + 1;
+    return name;
+}
+
 static void hear_lost(cli_heard *heard, char *record, bool told)
 {
-    char *rest;
-    const size_t length = strtoul(record, &rest, 10);
+    const char *what, *name = cut_name(record, &what);
 
-    if (*rest != ' ' || strlen(++rest) < length + 1)
+    if (name == NULL)
         return;
-    rest[length] = '\0';
-    add_lost(heard, rest, rest + length + 1);
+    add_lost(heard, name, what);
     heard->lost[heard->lost_count - 1].told = told;
+}
+
+/* A program may try again and again. */
+static void hear_refused(cli_heard *heard, char *record)
+{
+    const char *why, *name = cut_name(record, &why);
+    size_t i = 0;
+
+    while (name != NULL && i < heard->refused_count && strcmp(heard->refused[i].name, name) != 0)
+        i++;
+    if (name == NULL)
+        return;
+    if (i == heard->refused_count) {
+        CLI_RESERVE(heard->refused, heard->refused_room, heard->refused_count, 1);
+        heard->refused[heard->refused_count++] = (cli_refused){.name = cli_strdup(name)};
+    }
+    free(heard->refused[i].why);
+    heard->refused[i].why = cli_strdup(why);
 }
 
 void cli_heard_end(char *witness, cli_heard *heard)
@@ -154,6 +183,9 @@ void cli_heard_end(char *witness, cli_heard *heard)
         case COW_WITNESS_LOST:
         case COW_WITNESS_LOST_TOLD:
             hear_lost(heard, record + 1, record[0] == COW_WITNESS_LOST_TOLD);
+            break;
+        case COW_WITNESS_REFUSED:
+            hear_refused(heard, record + 1);
             break;
         case COW_WITNESS_LIBRARY:
         case COW_WITNESS_LIBRARY_TOLD:
@@ -191,6 +223,11 @@ void cli_heard_free(cli_heard *heard)
         free(heard->lost[i].what);
     }
     free(heard->lost);
+    for (size_t i = 0; i < heard->refused_count; i++) {
+        free(heard->refused[i].name);
+        free(heard->refused[i].why);
+    }
+    free(heard->refused);
     free(heard->first);
 }
 

@@ -21,6 +21,11 @@ typedef struct cli_lost {
     bool told; /* by a `run` that was started here */
 } cli_lost;
 
+/* A file that could not be opened since somebody else has it. */
+typedef struct cli_refused {
+    char *name, *why; /* WHY empty: later it could */
+} cli_refused;
+
 typedef struct cli_heard {
     bool opened, version; /* files, through the connector; and it has made one */
     bool told;            /* a `run` that was started here has said what there was to say */
@@ -30,6 +35,8 @@ typedef struct cli_heard {
     size_t count, room;
     cli_lost *lost;
     size_t lost_count, lost_room;
+    cli_refused *refused;
+    size_t refused_count, refused_room;
 } cli_heard;
 
 /* Makes the file, and puts its name into the environment. free() the name. NULL: said why. */

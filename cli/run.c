@@ -22,8 +22,8 @@ const char cli_run_help[] =
     "a new version. The command itself need not know. Its exit code is passed on (128 + N when signal N ended it;\n"
     "126 or 127 when it cannot be run). 74: it ended with 0, but something that it wrote is lost.\n\n"
     "What was not recorded is said on standard error when the command has ended: that no HDF5 file was opened through\n"
-    "h5cow, that a libhdf5 of a program cannot be served and why, that a file without history was changed, that there is\n"
-    "no version to have the message or name.\n\n"
+    "h5cow, that a libhdf5 of a program cannot be served and why, that a file without history was changed, that a file\n"
+    "could not be opened since another program has it, that there is no version to have the message or name.\n\n"
     "  -m, --message=TEXT    recorded in the versions that are made\n"
     "      --at=REV          the command sees version REV of the files it opens, read-only\n"
     "      --name=NAME       name of the version, instead of the next number\n"
@@ -73,6 +73,9 @@ static void tell(const cli_heard *heard, const cli_watch *watch, const char *com
         cli_warn("%zu files without history were changed, which made no versions; to give one a history from now on: "
                  "h5cow import %s",
                  heard->plain, heard->first);
+    for (size_t i = 0; i < heard->refused_count; i++)
+        if (*heard->refused[i].why != '\0')
+            cli_warn("'%s' could not open a file: %s", command, heard->refused[i].why);
     cli_libraries_free(&libraries);
 }
 

@@ -8,6 +8,7 @@
  *   xN NAME WHAT       what was written to the file (N bytes of name) is lost, or may be: what and why, said already by the
  *                      program on standard error
  *   XN NAME WHAT       the same; another `run` has said it
+ *   fN NAME WHY        the file (N bytes of name) could not be opened, since somebody else has it; without WHY: now it could
  *   rNAME              another `run` has ended, and has said what there was to say
  *   lPID VERSION INSTANCE N M NAME PLUGIN WHY
  *                      a libhdf5 has asked for the connector: its release, its file (N bytes), the plugin's (M bytes), and
@@ -28,6 +29,7 @@ typedef enum cow_witness_kind {
     COW_WITNESS_PLAIN = 'p',
     COW_WITNESS_LOST = 'x',
     COW_WITNESS_LOST_TOLD = 'X',
+    COW_WITNESS_REFUSED = 'f',
     COW_WITNESS_RUN = 'r',
     COW_WITNESS_LIBRARY = 'l',
     COW_WITNESS_LIBRARY_TOLD = 'L',
@@ -44,7 +46,7 @@ typedef enum cow_instance {
 void cow_witness(cow_witness_kind kind, const char *name);
 /* The same of COW_WITNESS_PLAIN; found out here. */
 void cow_witness_plain(const char *name);
-/* The same of COW_WITNESS_LOST and COW_WITNESS_LOST_TOLD. */
+/* The same of COW_WITNESS_LOST, COW_WITNESS_LOST_TOLD and COW_WITNESS_REFUSED. */
 void cow_witness_lost(cow_witness_kind kind, const char *name, const char *what);
 /* A program may not look at what H5Fclose returns, or never call it: what of the file NAME is lost, or may be, and why, is
  * said on standard error as well, in one line, and `run` hears of it. */

@@ -41,6 +41,7 @@
 
 #include "base/error.h"
 #include "base/process.h"
+#include "base/witness.h"
 #include "journal/locks.h"
 
 #include <assert.h>
@@ -64,6 +65,7 @@ const cow_journal_options cow_journal_defaults = {.sync = COW_SYNC_FULL, .apply_
 static struct {
     cow_journal *first;
     bool forks;                  /* the fork handler is registered */
+    bool refused;                /* an opening was, since somebody else had the file */
     const cow_disk_calls *calls; /* cow_journal_use_calls */
 } table;
 
@@ -180,11 +182,21 @@ static int refuse_truncation(const cow_journal *journal)
                      journal->name);
 }
 
+/* Somebody else has the file, as the recorded error says; many programs do not hand that on. */
+static int refused(const cow_journal *journal)
+{
+    table.refused = true;
+    cow_witness_lost(COW_WITNESS_REFUSED, journal->name, cow_error_message());
+    return -1;
+}
+
 static int lock_writer(const cow_journal *journal)
 {
-    return journal->options.brief
-               ? cow_lock_writer_briefly(&journal->lock)
-               : cow_lock_writer(&journal->lock, journal->options.borrowed ? 0 : journal->options.lock_timeout);
+    if (journal->options.brief)
+        return cow_lock_writer_briefly(&journal->lock);
+    if (journal->options.borrowed)
+        return cow_lock_writer(&journal->lock, 0);
+    return cow_lock_writer(&journal->lock, journal->options.lock_timeout) < 0 ? refused(journal) : 0;
 }
 
 /* A new file, or one that is to be emptied: it gets its journal with the first commit. */
@@ -205,9 +217,10 @@ static int open_new(cow_journal *journal, bool truncate)
         return cow_error(COW_IO, "%s: another program wrote the file while it was opened; nothing was changed",
                          journal->name);
     /* also when it is empty: HDF5 without h5cow may have just created it */
-    if (!cow_lock_excused() && !cow_lock_stock_readers(&journal->lock))
-        return cow_error(COW_IO, "%s: unable to lock file: another program is using it; nothing was changed",
-                         journal->name);
+    if (!cow_lock_excused() && !cow_lock_stock_readers(&journal->lock)) {
+        cow_error(COW_IO, "%s: unable to lock file: another program is using it; nothing was changed", journal->name);
+        return refused(journal);
+    }
     if (about.st_size > 0)
         status = cow_disk_truncate(&journal->disk, 0);
     /* a first commit that was taken back must not come up again, half written over, after a power cut */
@@ -274,7 +287,7 @@ static int open_with_journal(cow_journal *journal, bool writable)
     }
     journal->borrowed = writable && journal->options.borrowed;
     if (!writable && cow_lock_doubtful(&journal->lock) && cow_lock_against_writer(&journal->lock) < 0)
-        return -1;
+        return refused(journal);
     return writable ? cow_journal_load_writer(journal) : cow_journal_load_reader(journal);
 }
 
@@ -425,6 +438,8 @@ cow_journal *cow_journal_open(const char *name, cow_journal_mode mode, const cow
         again = false;
         journal = open_once(name, mode, options, number, i < OPENED_AGAIN ? &again : NULL);
     }
+    if (journal != NULL && mode.writable && table.refused)
+        cow_witness_lost(COW_WITNESS_REFUSED, journal->name, "");
     return journal;
 }
 
