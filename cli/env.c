@@ -4,7 +4,7 @@
  * loaded with it, and what is written into a virtual environment looks for the plugin each time that Python starts.
  */
 #include "base/error.h"
-#include "base/options.h"
+#include "base/newfile.h"
 #include "common.h"
 #include "plugin.h"
 
@@ -178,19 +178,16 @@ static char *pth_text(const char *directory, const char *connector)
 /* TEXT in PATH, complete or not at all. */
 static int put_file(const char *path, const char *text)
 {
-    char *new = cli_format("%s.XXXXXX", path);
-    int file = mkstemp(new);
-    size_t length = strlen(text);
-    bool good = file >= 0 && fchmod(file, 0644) == 0 && write(file, text, length) == (ssize_t)length;
-    int status = 0;
+    cow_newfile new = COW_NEWFILE_NONE;
+    const size_t length = strlen(text);
+    int status = cow_newfile_make(&new, path);
 
-    if ((file >= 0 && close(file) != 0) || !good || rename(new, path) != 0) {
-        status = cli_fail("'%s' cannot be written: %s", path, strerror(errno));
-        if (file >= 0)
-            unlink(new);
-    }
-    free(new);
-    return status;
+    if (status == 0 && (fchmod(new.file, 0644) < 0 || write(new.file, text, length) != (ssize_t)length))
+        status = cow_error(COW_IO, "cannot write '%s': %s", path, strerror(errno));
+    if (status == 0)
+        status = cow_newfile_place(&new, true);
+    cow_newfile_drop(&new);
+    return status < 0 ? cli_fail("%s", cow_error_message()) : 0;
 }
 
 static int change_venv(const request *r, const char *directory, const char *connector)
@@ -276,33 +273,21 @@ static int understand(int argc, char **argv, request *r)
 int cli_env(int argc, char **argv)
 {
     request r = {.options = cli_strdup("")};
-    char *directory = NULL, *looked = NULL, *connector = NULL, why[1024];
-    cow_options *options = NULL;
+    char *directory = NULL, *connector = NULL;
     int status = understand(argc, argv, &r);
 
     if (status >= 0)
         goto done;
     status = CLI_FAILED;
     connector = cli_plugin_connector(r.options);
-    if ((options = cow_options_parse(r.options)) == NULL)
-        cli_fail("%s", cow_error_message());
-    else if (r.unset && r.venv != NULL)
+    if (r.unset && r.venv != NULL)
         status = change_venv(&r, NULL, NULL);
-    else if ((directory = cli_plugin_directory(&looked)) == NULL)
-        cli_fail("the plugin " CLI_PLUGIN_FILE
-                 " is nowhere (looked in %s): install h5cow, or set HDF5_PLUGIN_PATH to its "
-                 "folder",
-                 looked);
-    else if (!r.unset && cli_plugin_probe(directory, r.options, why, sizeof why) < 0)
-        cli_fail("the plugin %s/" CLI_PLUGIN_FILE " cannot be used: %s", directory, why);
-    else
+    else if ((directory = cli_plugin_tried(r.unset ? NULL : r.options, "")) != NULL)
         status = r.venv != NULL ? change_venv(&r, directory, connector)
                  : r.jupyter    ? tell_kernel(directory, connector)
                                 : tell_shell(&r, directory, connector);
 done:
-    cow_options_free(options);
     free(connector);
-    free(looked);
     free(directory);
     free(r.options);
     return status;

@@ -87,16 +87,45 @@ char *cli_plugin_for_programs(void)
     return found;
 }
 
+/* Where it is; NULL: said that it is nowhere, and AFTER. */
+static char *directory_or_fail(const char *after)
+{
+    char *looked, *directory = cli_plugin_directory(&looked);
+
+    if (directory == NULL)
+        cli_fail("the plugin " CLI_PLUGIN_FILE " is nowhere (looked in %s): install h5cow, or set HDF5_PLUGIN_PATH to "
+                 "its folder%s",
+                 looked, after);
+    free(looked);
+    return directory;
+}
+
+char *cli_plugin_tried(const char *options, const char *after)
+{
+    cow_options *good = options == NULL ? NULL : cow_options_parse(options);
+    char *directory = NULL, why[1024];
+
+    if (options != NULL && good == NULL)
+        cli_fail("%s%s", cow_error_message(), after);
+    else if ((directory = directory_or_fail(after)) != NULL && options != NULL &&
+             cli_plugin_probe(directory, options, why, sizeof why) < 0) {
+        cli_fail("the plugin %s/" CLI_PLUGIN_FILE " cannot be used: %s%s", directory, why, after);
+        free(directory);
+        directory = NULL;
+    }
+    cow_options_free(good);
+    return directory;
+}
+
 hid_t cli_plugin_load(const char *options, void **info)
 {
-    char *looked = NULL, *directory = cli_plugin_directory(&looked), text[1024];
+    char *directory = directory_or_fail(""), text[1024];
     hid_t connector = H5I_INVALID_HID;
 
     *info = NULL;
     if (directory == NULL)
-        cli_fail("the plugin " CLI_PLUGIN_FILE " is nowhere (looked in %s): install h5cow, or set HDF5_PLUGIN_PATH",
-                 looked);
-    else if (H5PLprepend(directory) < 0 || (connector = H5VLregister_connector_by_name("h5cow", H5P_DEFAULT)) < 0)
+        return H5I_INVALID_HID;
+    if (H5PLprepend(directory) < 0 || (connector = H5VLregister_connector_by_name("h5cow", H5P_DEFAULT)) < 0)
         cli_fail("the plugin %s/" CLI_PLUGIN_FILE " does not load: %s; 'h5cow doctor' says more", directory,
                  cli_reason(text, sizeof text));
     else if (H5VLconnector_str_to_info(options, connector, info) < 0) {
@@ -105,7 +134,6 @@ hid_t cli_plugin_load(const char *options, void **info)
         connector = H5I_INVALID_HID;
     }
     free(directory);
-    free(looked);
     return connector;
 }
 

@@ -70,4 +70,7 @@ char *cli_plugin_connector(const char *options);
  * and let it parse OPTIONS. 0, or -1 and WHY. Makes no HDF5 call in this process. */
 int cli_plugin_probe(const char *directory, const char *options, char *why, size_t size);
 
+/* Its folder, after OPTIONS were read and it was tried with them (NULL: it is only looked for). free() it. NULL: said why, and AFTER. */
+char *cli_plugin_tried(const char *options, const char *after);
+
 #endif

@@ -207,27 +207,17 @@ static int run_with(const char *directory, char *witness, const request *r, char
 int cli_run(int argc, char **argv)
 {
     request r = {.options = cli_strdup("")};
-    char *directory = NULL, *looked = NULL, *witness = NULL, why[1024];
-    cow_options *options = NULL;
+    char *directory = NULL, *witness = NULL, *after = NULL;
     int status = understand(argc, argv, &r);
 
     if (status >= 0)
         goto done;
     status = CLI_FAILED;
-    if ((options = cow_options_parse(r.options)) == NULL)
-        cli_fail("%s; '%s' was not run", cow_error_message(), argv[optind]);
-    else if ((directory = cli_plugin_directory(&looked)) == NULL)
-        cli_fail("the plugin " CLI_PLUGIN_FILE " is nowhere (looked in %s): install h5cow, or set HDF5_PLUGIN_PATH to "
-                 "its folder; '%s' was not run",
-                 looked, argv[optind]);
-    else if (cli_plugin_probe(directory, r.options, why, sizeof why) < 0)
-        cli_fail("the plugin %s/" CLI_PLUGIN_FILE " cannot be used: %s; '%s' was not run", directory, why,
-                 argv[optind]);
-    else if ((witness = cli_heard_begin()) != NULL)
+    after = cli_format("; '%s' was not run", argv[optind]);
+    if ((directory = cli_plugin_tried(r.options, after)) != NULL && (witness = cli_heard_begin()) != NULL)
         status = run_with(directory, witness, &r, argv + optind);
 done:
-    cow_options_free(options);
-    free(looked);
+    free(after);
     free(directory);
     free(r.options);
     free(r.writable);
