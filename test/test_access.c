@@ -2,6 +2,7 @@
  * of a file with history are what a plain file, kept at that time, is; HDF5 without the connector reads it; and the
  * program is given back what it has set. Where native HDF5 refuses, so is it here. Run with HDF5_VOL_CONNECTOR=h5cow.
  */
+#include "random.h"
 #include "through.h"
 
 #include <stdlib.h>
@@ -494,7 +495,8 @@ static herr_t use_page_buffer(hid_t file, int state)
     unsigned accesses[2], hits[2], misses[2], evictions[2], bypasses[2];
 
     (void)state;
-    return H5Fget_page_buffering_stats(file, accesses, hits, misses, evictions, bypasses) < 0 || accesses[0] == 0
+    return H5Fget_page_buffering_stats(file, accesses, hits, misses, evictions, bypasses) < 0 ||
+                   (state > 1 && accesses[0] + bypasses[0] == 0)
                ? -1
                : H5Freset_page_buffering_stats(file);
 }
@@ -678,6 +680,191 @@ static void test_page_buffer_for_a_file_without_pages_is_as_natively(void **stat
     assert_true(memcmp(opens[0], opens[1], sizeof opens[0]) == 0);
     assert_true(describe_file(COW "@1", H5P_DEFAULT, &found) && describe_file(COW, H5P_DEFAULT, &found));
     free(found.data);
+}
+
+/* What the page buffer is told to be, and whether there are statistics of it; of a file that is read they begin as natively. */
+static void say_page_buffer(listing *l, const char *what, hid_t file)
+{
+    unsigned n[5][2] = {{0}};
+    hid_t list;
+    herr_t got, reset;
+
+    if (file < 0) {
+        say(l, "%s: refused\n", what);
+        return;
+    }
+    list = H5Fget_access_plist(file);
+    say(l, "%s: ", what);
+    told_page_buffer(list, l);
+    got = H5Fget_page_buffering_stats(file, n[0], n[1], n[2], n[3], n[4]);
+    if (strncmp(what, "read", 4) == 0)
+        for (int i = 0; i < 5; i++)
+            say(l, "%u %u, ", n[i][0], n[i][1]);
+    reset = H5Freset_page_buffering_stats(file);
+    say(l, "statistics %s, reset %s\n", got < 0 ? "refused" : "told", reset < 0 ? "refused" : "done");
+    if (reset >= 0) {
+        assert_true(H5Fget_page_buffering_stats(file, n[0], n[1], n[2], n[3], n[4]) >= 0);
+        for (int i = 0; i < 5; i++)
+            assert_true(n[i][0] == 0 && n[i][1] == 0);
+    }
+    H5Pclose(list);
+}
+
+static void test_page_buffer_is_told_as_natively(void **state)
+{
+    static const size_t sizes[] = {0, 1000, 4096, 10000, 16384};
+    listing found[2] = {{0}};
+    (void)state;
+
+    for (size_t i = 0; i < 2 * COUNT(sizes); i++) {
+        clean();
+        for (int native = 0; native < 2; native++) {
+            const char *name = native ? NATIVE : COW;
+            hid_t plain = default_fapl(native), fapl = default_fapl(native), fcpl = H5Pcreate(H5P_FILE_CREATE), file,
+                  other;
+            listing *l = &found[native];
+
+            during("page buffer %zu", i);
+            assert_true(H5Pset_page_buffer_size(fapl, sizes[i / 2], 20, 30) >= 0 &&
+                        (i % 2 == 0 || create_paged(fcpl) >= 0));
+            H5E_BEGIN_TRY
+            {
+                file = H5Fcreate(name, H5F_ACC_TRUNC, fcpl, fapl);
+                say_page_buffer(l, "created", file);
+                if (file < 0)
+                    file = H5Fcreate(name, H5F_ACC_TRUNC, fcpl, plain);
+                make_objects(file);
+                write_state(file, 1);
+                say_page_buffer(l, "and written", file);
+                assert_true(H5Fclose(file) >= 0);
+                assert_true((file = H5Fopen(name, H5F_ACC_RDWR, fapl)) >= 0);
+                assert_true((other = H5Fopen(name, H5F_ACC_RDWR, plain)) >= 0);
+                say_page_buffer(l, "opened for writing", file);
+                say_page_buffer(l, "a second time", other);
+                write_state(file, 2);
+                assert_true(H5Fclose(file) >= 0 && H5Fclose(other) >= 0);
+                assert_true((file = H5Fopen(name, H5F_ACC_RDWR, plain)) >= 0);
+                say_page_buffer(l, "opened without", file);
+                assert_true(H5Fclose(file) >= 0 && (file = H5Fopen(name, H5F_ACC_RDONLY, fapl)) >= 0);
+                say_page_buffer(l, "read", file);
+                assert_true((other = H5Freopen(file)) >= 0);
+                say_page_buffer(l, "reopened", other);
+                assert_true(H5Fclose(file) >= 0 && H5Fclose(other) >= 0);
+            }
+            H5E_END_TRY
+            H5Pclose(fcpl);
+            H5Pclose(fapl);
+            H5Pclose(plain);
+        }
+    }
+    assert_true(same_text("page buffers", &found[1], &found[0]));
+    free(found[0].data);
+    free(found[1].data);
+}
+
+#define ROW 600
+
+static void fill(unsigned char row[ROW], uint64_t seed)
+{
+    for (int i = 0; i < ROW; i++)
+        row[i] = (unsigned char)(seed == 0 ? 1 : splitmix64(&seed));
+}
+
+static void make_rows(hid_t file)
+{
+    const hsize_t dims[2] = {2, ROW}, chunk[2] = {1, ROW}, width = 1000;
+    hid_t space = H5Screate_simple(2, dims, NULL), line = H5Screate_simple(1, &width, NULL),
+          dcpl = H5Pcreate(H5P_DATASET_CREATE), d;
+
+    assert_true(H5Pset_chunk(dcpl, 2, chunk) >= 0 && H5Pset_deflate(dcpl, 4) >= 0);
+    assert_true((d = H5Dcreate2(file, "other", H5T_STD_I16LE, line, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    assert_true(H5Dclose(d) >= 0);
+    write_numbers(file, "other", 0, 1000);
+    assert_true((d = H5Dcreate2(file, "rows", H5T_STD_U8LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+    assert_true(H5Dclose(d) >= 0);
+    H5Pclose(dcpl);
+    H5Sclose(line);
+    H5Sclose(space);
+}
+
+static void write_row(hid_t d, hsize_t number, uint64_t seed)
+{
+    const hsize_t start[2] = {number, 0}, count[2] = {1, ROW};
+    hid_t memory = H5Screate_simple(2, count, NULL), space = H5Dget_space(d);
+    unsigned char row[ROW];
+
+    fill(row, seed);
+    assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
+                H5Dwrite(d, H5T_NATIVE_UCHAR, memory, space, H5P_DEFAULT, row) >= 0);
+    H5Sclose(space);
+    H5Sclose(memory);
+}
+
+/* What makes native HDF5 1.14.5 lose the first row, with a page buffer of one page. */
+static void change_rows(hid_t at)
+{
+    int numbers[1000];
+    hid_t d = H5Dopen2(at, "rows", H5P_DEFAULT), other = H5Dopen2(at, "other", H5P_DEFAULT);
+
+    assert_true(d >= 0 && other >= 0);
+    write_row(d, 0, 0);
+    write_row(d, 0, 1); /* larger: its page is freed, and given out again */
+    assert_true(H5Dread(other, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
+    write_row(d, 1, 2);
+    assert_true(H5Dclose(d) >= 0 && H5Dclose(other) >= 0);
+}
+
+static void check_rows(const char *name)
+{
+    unsigned char rows[2][ROW], expected[ROW];
+    hid_t file = H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT), d;
+
+    assert_true(file >= 0);
+    assert_true((d = H5Dopen2(file, "rows", H5P_DEFAULT)) >= 0);
+    assert_true(H5Dread(d, H5T_NATIVE_UCHAR, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows) >= 0);
+    for (uint64_t i = 0; i < 2; i++) {
+        fill(expected, i + 1);
+        assert_memory_equal(rows[i], expected, ROW);
+    }
+    assert_true(H5Dclose(d) >= 0 && H5Fclose(file) >= 0);
+}
+
+static herr_t set_one_page(hid_t fapl)
+{
+    return H5Pset_page_buffer_size(fapl, 4096, 0, 0) < 0 ? -1 : H5Pset_cache(fapl, 0, 521, 0, 0.75);
+}
+
+static void test_a_page_buffer_loses_nothing_that_is_written(void **state)
+{
+    hid_t fcpl = H5Pcreate(H5P_FILE_CREATE), fapl = default_fapl(false), file, group;
+    (void)state;
+
+    assert_true(create_paged(fcpl) >= 0 && set_one_page(fapl) >= 0);
+    for (int way = 0; way < 3; way++) {
+        during("way %d", way);
+        clean();
+        assert_true((file = H5Fcreate(COW, H5F_ACC_TRUNC, fcpl, way == 0 ? fapl : H5P_DEFAULT)) >= 0);
+        make_rows(file);
+        if (way == 0)
+            change_rows(file);
+        assert_true(H5Fclose(file) >= 0);
+        if (way == 1) {
+            assert_true((file = H5Fopen(COW, H5F_ACC_RDWR, fapl)) >= 0);
+            change_rows(file);
+            assert_true(H5Fclose(file) >= 0);
+        } else if (way == 2) { /* through a link, with the list of a plain file */
+            assert_true((file = H5Fcreate(NATIVE, H5F_ACC_TRUNC, fcpl, native_fapl)) >= 0);
+            assert_true(H5Lcreate_external(COW, "/", file, "there", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+            assert_true(H5Fclose(file) >= 0 && (file = H5Fopen(NATIVE, H5F_ACC_RDWR, fapl)) >= 0);
+            assert_true((group = H5Gopen2(file, "there", H5P_DEFAULT)) >= 0);
+            change_rows(group);
+            assert_true(H5Gclose(group) >= 0 && H5Fclose(file) >= 0);
+        }
+        check_rows(COW);
+        check_rows(way == 0 ? COW "@1" : COW "@2");
+    }
+    H5Pclose(fapl);
+    H5Pclose(fcpl);
 }
 
 static void test_data_is_where_the_alignment_wants_it(void **state)
@@ -971,6 +1158,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_head_and_versions_are_right_with_every_setting),
         cmocka_unit_test(test_library_version_bounds),
         cmocka_unit_test(test_page_buffer_for_a_file_without_pages_is_as_natively),
+        cmocka_unit_test(test_page_buffer_is_told_as_natively),
+        cmocka_unit_test(test_a_page_buffer_loses_nothing_that_is_written),
         cmocka_unit_test(test_data_is_where_the_alignment_wants_it),
         cmocka_unit_test(test_closing_with_open_objects_is_as_natively),
         cmocka_unit_test(test_a_second_opening_with_another_degree_is_refused_as_natively),

@@ -27,8 +27,9 @@ typedef struct driver_file {
     cow_journal *journal;
     haddr_t eoa;
     unsigned long failures;
-    bool opening;   /* HDF5 has not set its end of allocation yet */
-    bool lockless;  /* a file system without locks is no error */
+    unsigned accesses[2]; /* of metadata, of raw data */
+    bool opening;         /* HDF5 has not set its end of allocation yet */
+    bool lockless;        /* a file system without locks is no error */
     hbool_t joined; /* h5repart makes one file of a family: what the superblock says of its driver does not count */
     cow_journal_options options;
     cow_place *place; /* cow_journal_driver_offer */
@@ -58,6 +59,17 @@ static herr_t leave(int status, driver_file *file, cow_error_held *held)
         cow_error_publish();
     cow_error_put_back(held);
     return status;
+}
+
+/* vol/page_buffer.c says why. HDF5 asks its list for the page buffer after it has opened the file. */
+static int without_page_buffer(hid_t fapl)
+{
+    size_t size;
+    unsigned metadata, raw;
+
+    if (H5Pget_page_buffer_size(fapl, &size, &metadata, &raw) < 0)
+        return cow_error_native("cannot get the size of the page buffer");
+    return size > 0 && H5Pset_page_buffer_size(fapl, 0, 0, 0) < 0 ? cow_error_native("cannot set the page buffer") : 0;
 }
 
 /* As sec2: a property that h5repart adds. */
@@ -92,6 +104,10 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t fapl, haddr_t
         file->lockless = false;
     if (H5Pexist(fapl, FAMILY_TO_SINGLE) > 0 && H5Pget(fapl, FAMILY_TO_SINGLE, &file->joined) < 0)
         file->joined = false;
+    if (mode.writable && !mode.create && !cow_journal_plain(file->journal) && without_page_buffer(fapl) < 0) {
+        cow_journal_close(file->journal);
+        goto failed;
+    }
     file->opening = true;
     file->next = open_files.first;
     open_files.first = file;
@@ -290,6 +306,7 @@ static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t addr
     if (type == H5FD_MEM_DRAW && cow_journal_meets(file->journal, address, buffer, size))
         return leave(0, file, held);
     note_met(file, type, address, size);
+    file->accesses[type == H5FD_MEM_DRAW || type == H5FD_MEM_GHEAP]++;
     return leave(cow_journal_read(file->journal, address, buffer, size), file, held);
 }
 
@@ -304,6 +321,7 @@ static herr_t driver_write(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t add
         return leave(-1, file, held);
     }
     note_met(file, type, address, size);
+    file->accesses[type == H5FD_MEM_DRAW || type == H5FD_MEM_GHEAP]++;
     return leave(cow_journal_write(file->journal, address, bytes, size), file, held);
 }
 
@@ -438,6 +456,13 @@ unsigned long cow_journal_driver_file_failures(unsigned long fileno)
     const driver_file *file = numbered(fileno);
 
     return file == NULL ? 0 : file->failures;
+}
+
+unsigned *cow_journal_driver_accesses(unsigned long fileno)
+{
+    driver_file *file = numbered(fileno);
+
+    return file == NULL ? NULL : file->accesses;
 }
 
 bool cow_journal_driver_has(const cow_journal *journal)

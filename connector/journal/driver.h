@@ -23,6 +23,8 @@ bool cow_journal_driver_is_set(hid_t fapl);
 unsigned long cow_journal_driver_failures(void);
 /* The same of the file that HDF5 gave the number FILENO; 0: it is not open. */
 unsigned long cow_journal_driver_file_failures(unsigned long fileno);
+/* How often HDF5 has read or written metadata and raw data of that file, since the caller set them to 0; NULL: it is not open. */
+unsigned *cow_journal_driver_accesses(unsigned long fileno);
 
 /* HDF5 forgets free space when a file is closed. PLACES, COUNT of them, in order and apart, at addresses of HDF5's, are given out again
  * before the file grows. Only the first list counts, which may be empty: after that HDF5 knows itself. LIST is taken over. Places where anything of the journal's or nothing of

@@ -392,14 +392,16 @@ static int settle(cow_home *home, unsigned flags, hid_t fapl)
 }
 
 /* UNDER is made fit for a file with history. */
-static int prepare_list(const char *name, hid_t under, hid_t fapl, const cow_options *options)
+static int prepare_list(const char *name, hid_t under, hid_t fapl, hid_t fcpl, const cow_options *options)
 {
     H5F_libver_t low, high;
 
     cow_raised_bounds(fapl, &low, &high);
     if (H5Pset_libver_bounds(under, low, high) < 0 || cow_metadata_cache_set_image(under, false) < 0)
         return cow_error_native("%s: cannot prepare to create the file", name);
-    return cow_small_blocks(under) < 0 ? -1 : cow_vol_file_use_journal(under, fapl, options);
+    return cow_page_buffer_leave_out(under, fcpl) < 0 || cow_small_blocks(under) < 0
+               ? -1
+               : cow_vol_file_use_journal(under, fapl, options);
 }
 
 void *cow_vol_file_create(const char *name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl, void **req)
@@ -423,7 +425,7 @@ void *cow_vol_file_create(const char *name, unsigned flags, hid_t fcpl, hid_t fa
         cow_witness_plain(name);
     if (ours) {
         native_flags &= ~H5F_ACC_SWMR_WRITE; /* see cow_home_start_swmr */
-        if (prepare_list(name, under, fapl, options) < 0 || (own_fcpl = creation_properties(fcpl, &spaces)) < 0)
+        if (prepare_list(name, under, fapl, fcpl, options) < 0 || (own_fcpl = creation_properties(fcpl, &spaces)) < 0)
             goto done;
         fcpl = own_fcpl;
     }

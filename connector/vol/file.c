@@ -85,6 +85,7 @@ static cow_home *join(void *native, const char *name, const char *given_name, co
                       bool created, const cow_options *options, hid_t fapl)
 {
     cow_home *home, *open = version == NULL ? cow_home_head_of(native) : NULL;
+    bool alone = !cow_home_is_known(native);
     H5F_libver_t low, high;
     cow_file *file;
 
@@ -115,6 +116,10 @@ static cow_home *join(void *native, const char *name, const char *given_name, co
     if (open == NULL) { /* else HDF5 keeps to those of the first opening */
         home->asked.bounds = H5Pget_libver_bounds(fapl, &home->asked.low, &home->asked.high) >= 0;
         home->asked.image = writable && cow_metadata_cache_wants_image(fapl);
+    }
+    if (alone && cow_page_buffer_begin(home, native, fapl) < 0) {
+        cow_home_release(home);
+        return NULL;
     }
     return home;
 }
@@ -470,7 +475,10 @@ static int patch_fapl(const cow_home *home, hid_t fapl)
     if ((home->asked.bounds && H5Pset_libver_bounds(fapl, home->asked.low, home->asked.high) < 0) ||
         (home->asked.image && cow_metadata_cache_set_image(fapl, true) < 0) ||
         (home->asked.blocks && (H5Pset_meta_block_size(fapl, home->asked.metadata_block) < 0 ||
-                                H5Pset_small_data_block_size(fapl, home->asked.raw_block) < 0)))
+                                H5Pset_small_data_block_size(fapl, home->asked.raw_block) < 0)) ||
+        (home->asked.page_buffer.size > 0 &&
+         H5Pset_page_buffer_size(fapl, home->asked.page_buffer.size, home->asked.page_buffer.metadata,
+                                 home->asked.page_buffer.raw) < 0))
         return cow_error_native("cannot give back the access properties of the file");
     return 0;
 }
@@ -818,6 +826,19 @@ herr_t cow_vol_file_optional(void *object, H5VL_optional_args_t *args, hid_t dxp
         if (history && H5VLfile_optional(native, cow_native_id(), args, dxpl, req) >= 0) {
             H5VL_native_file_optional_args_t *told = args->args;
             cow_metadata_cache_show(home, told->get_mdc_config.config);
+            return cow_leave(0);
+        }
+        break;
+    case H5VL_NATIVE_FILE_RESET_PAGE_BUFFERING_STATS:
+        if (history && home->asked.page_buffer.size > 0) {
+            cow_page_buffer_reset(home);
+            return cow_leave(0);
+        }
+        break;
+    case H5VL_NATIVE_FILE_GET_PAGE_BUFFERING_STATS:
+        if (history && home->asked.page_buffer.size > 0) {
+            const H5VL_native_file_optional_args_t *told = args->args;
+            cow_page_buffer_show(home, &told->get_page_buffering_stats);
             return cow_leave(0);
         }
         break;

@@ -26,6 +26,7 @@
  *   drivers.c         file drivers other than the default one
  *   mpi.c             MPI-IO: what all processes agree on
  *   metadata_cache.c  the size of HDF5's metadata cache, and the one that the application is told
+ *   page_buffer.c     HDF5's page buffer: none where files are written, and the one that the application is told
  *   dapl.c            access properties of versioned datasets
  *   operations.c      what programs that know of versions ask for
  *   exit.c            programs that end without closing their files
@@ -66,6 +67,12 @@ typedef struct cow_metadata_cache_sizes {
     size_t initial, least, most;
 } cow_metadata_cache_sizes;
 
+/* As H5Pset_page_buffer_size has it: bytes, and the least part of metadata and of raw data, in percent. */
+typedef struct cow_page_buffer {
+    size_t size; /* 0: none */
+    unsigned metadata, raw;
+} cow_page_buffer;
+
 /* What the application asked for of the file, and was not given: it is told that it was. */
 typedef struct cow_asked {
     H5F_libver_t low, high; /* the library version bounds */
@@ -75,8 +82,9 @@ typedef struct cow_asked {
     bool old_format;   /* HDF5 alone would have made the file, or go on with it, in a format that knows no SWMR */
     hsize_t metadata_block, raw_block; /* sizes of the blocks that HDF5 allocates from */
     bool blocks;
-    bool image;   /* of the metadata cache, when the file is closed */
-    hid_t driver; /* a list with the file driver that it chose; or 0 */
+    bool image;                  /* of the metadata cache, when the file is closed */
+    cow_page_buffer page_buffer; /* of a file that is written */
+    hid_t driver;                /* a list with the file driver that it chose; or 0 */
 } cow_asked;
 
 /* More than 20 fields: one handle on a file, and all that HDF5 asks a connector about files. */
@@ -132,6 +140,7 @@ bool cow_home_version_open(const cow_file *file);
 unsigned cow_home_head_files(const cow_home *home);
 /* A home of this physical file in this process, or NULL. Not referenced. */
 cow_home *cow_home_find(unsigned long fileno);
+bool cow_home_is_known(void *native_file);
 /* The home of a handle on the newest state of this physical file, which has a history; or NULL. Not referenced. */
 cow_home *cow_home_head_of(void *native_file);
 /* The library version bounds that the application asks for hold for all handles on the file. */
@@ -571,6 +580,15 @@ void cow_metadata_cache_show(const cow_home *home, H5AC_cache_config_t *config);
 /* Is an image of the cache to be made? And set in FAPL whether one is. */
 bool cow_metadata_cache_wants_image(hid_t fapl);
 int cow_metadata_cache_set_image(hid_t fapl, bool made);
+
+/* page_buffer.c */
+/* Before a file with history is created with FCPL and UNDER, a list for the native connector. */
+int cow_page_buffer_leave_out(hid_t under, hid_t fcpl);
+/* NATIVE, of HOME, is opened, or was created, with the application's list FAPL, and nobody else has it open. */
+int cow_page_buffer_begin(cow_home *home, void *native, hid_t fapl);
+/* The statistics of a file whose page buffer was left out. */
+void cow_page_buffer_reset(const cow_home *home);
+void cow_page_buffer_show(const cow_home *home, const H5VL_native_file_get_page_buffering_stats_t *told);
 
 /* file.c, for create.c */
 /* Keep the blocks that HDF5 allocates from small, unless the application chose their size; and remember what it asked

@@ -172,6 +172,7 @@ cow_home *cow_home_new(void *native_file, cow_file *file, const char *given_name
             home->asked.old_format = home->asked.old_format || c->asked.old_format;
             home->asked.read_attempts = c->asked.read_attempts;
             home->cache = c->cache;
+            home->asked.page_buffer = c->asked.page_buffer;
             if (version == NULL && c->version == NULL) {
                 cow_home_take_bounds(home, c);
                 home->asked.image = c->asked.image;
@@ -357,6 +358,16 @@ cow_home *cow_home_find(unsigned long fileno)
         if (c->fileno == fileno)
             return c;
     return NULL;
+}
+
+bool cow_home_is_known(void *native_file)
+{
+    unsigned long number;
+
+    if (file_number(native_file, &number) == 0)
+        return cow_home_find(number) != NULL;
+    cow_error_clear(); /* what comes next fails as well */
+    return false;
 }
 
 cow_home *cow_home_head_of(void *native_file)

@@ -155,7 +155,7 @@
  *          f["other"][...]                         # evicts it
  *          f["d"][1] = rng.integers(0, 255, 600)   # makes zeros of the first chunk
  *          f["d"][...]                             # "filter returned failure during read"
- *      Only files that are read have one.
+ *      Where files are written, that with history has one, which h5cow leaves out, and its twin has none.
  */
 #include "compare.h"
 #include "copies.h"

@@ -14,7 +14,7 @@
 static struct opening {
     H5F_libver_t high;
     H5F_close_degree_t degree;
-    bool writes, chunks, small, evicts, swmr, locks, told_locks;
+    bool writes, history, chunks, small, evicts, swmr, locks, told_locks;
 } opening;
 
 /* And of the file. */
@@ -69,12 +69,12 @@ static herr_t set_bounds(hid_t list, dice d, char *text, size_t size)
     return H5Pset_libver_bounds(list, low, high);
 }
 
-/* Of files that are read: see D53. For one without pages it is refused natively (test_access). */
+/* Of files that are written only that with history has one: see D53. For one without pages it is refused natively (test_access). */
 static herr_t set_page_buffer(hid_t list, dice d, char *text, size_t size)
 {
     size_t pages = 1 + roll(&d, 30);
     unsigned metadata = (unsigned)roll(&d, 3) * 40, raw = metadata == 0 ? (unsigned)roll(&d, 3) * 40 : 0;
-    if (created.page == 0 || opening.writes)
+    if (created.page == 0 || (opening.writes && !opening.history))
         return NOTHING;
     snprintf(text, size, "%zu pages, at least %u %% metadata, %u %% raw", pages, metadata, raw);
     return H5Pset_page_buffer_size(list, pages * created.page, metadata, raw);
@@ -318,7 +318,8 @@ static const struct property {
 } properties[] = {
     {"bounds", "library version bounds of the opening, also changed while the file is open", FILE_ACCESS, 60,
      set_bounds},
-    {"page-buffer", "a page buffer, for files with pages that are read", FILE_ACCESS, 70, set_page_buffer},
+    {"page-buffer", "a page buffer, for files with pages; where they are written natively there is none", FILE_ACCESS,
+     70, set_page_buffer},
     {"sieve", "the sieve buffer for contiguous data", FILE_ACCESS, 30, set_sieve},
     {"evict", "metadata leave the cache when an object is closed, of files that are read", FILE_ACCESS, 50, set_evict},
     {"alignment", "places of what is allocated", FILE_ACCESS, 20, set_alignment},
@@ -371,6 +372,7 @@ const char *draw_properties(unsigned of, const hid_t lists[2])
         if (!(properties[i].of & of) || left_out[i] || roll(&d, 100) >= properties[i].percent)
             continue;
         for (int s = 0; s < 2; s++) {
+            opening.history = s == 1 && !w.self && !w.plain;
             set[s] = properties[i].set(lists[s], d, text, sizeof text);
             if (s == 0)
                 keep_stack(set[0]);

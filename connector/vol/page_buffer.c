@@ -1,0 +1,79 @@
+/* HDF5's page buffer (H5Pset_page_buffer_size). Files with history are written without: with it HDF5 loses raw data
+ * (test/differential/main.c, D53). The program is told the buffer that it asked for, as HDF5 would have made it; in its statistics
+ * every access is one that bypassed the buffer. Files that are only read have HDF5's own.
+ *
+ * A file that is created goes without by its access list, here; one that is there already by the driver (journal/driver.c), which
+ * HDF5 also calls for what it opens itself, through links. */
+#include "vol/vol.h"
+
+#include "journal/driver.h"
+
+#define DXPL H5P_DATASET_XFER_DEFAULT
+
+/* What HDF5 would make of the buffer that FAPL asks for, in a file with FCPL: whole pages, and none where there are no pages. */
+static cow_page_buffer asked_for(hid_t fapl, hid_t fcpl)
+{
+    cow_page_buffer asked;
+    H5F_fspace_strategy_t strategy;
+    hbool_t persist;
+    hsize_t threshold, page;
+
+    if (H5Pget_page_buffer_size(fapl, &asked.size, &asked.metadata, &asked.raw) < 0 || asked.size == 0 ||
+        H5Pget_file_space_strategy(fcpl, &strategy, &persist, &threshold) < 0 || strategy != H5F_FSPACE_STRATEGY_PAGE ||
+        H5Pget_file_space_page_size(fcpl, &page) < 0 || page == 0)
+        return (cow_page_buffer){0};
+    asked.size = asked.size < page ? (size_t)page : asked.size - asked.size % (size_t)page;
+    return asked;
+}
+
+int cow_page_buffer_leave_out(hid_t under, hid_t fcpl)
+{
+    cow_page_buffer asked = asked_for(under, fcpl);
+    size_t given;
+    unsigned metadata, raw;
+
+    /* one that is too small for a page, or for a file without pages, HDF5 is to refuse */
+    if (asked.size == 0 || H5Pget_page_buffer_size(under, &given, &metadata, &raw) < 0 || given < asked.size)
+        return 0;
+    return H5Pset_page_buffer_size(under, 0, 0, 0) < 0 ? cow_error_native("cannot set the page buffer of a file") : 0;
+}
+
+int cow_page_buffer_begin(cow_home *home, void *native, hid_t fapl)
+{
+    H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_FCPL};
+    H5VL_optional_args_t reset = {.op_type = H5VL_NATIVE_FILE_RESET_PAGE_BUFFERING_STATS};
+    size_t size;
+    unsigned metadata, raw;
+
+    if (H5Pget_page_buffer_size(fapl, &size, &metadata, &raw) < 0 || size == 0)
+        return 0;
+    if (!cow_file_writable(home->file)) { /* what h5cow has read of it until now is not the program's */
+        if (H5VLfile_optional(native, cow_native_id(), &reset, DXPL, NULL) < 0)
+            cow_error_clear(); /* it has no pages */
+        return 0;
+    }
+    if (H5VLfile_get(native, cow_native_id(), &get, DXPL, NULL) < 0)
+        return cow_error_native("cannot get the creation properties of the file");
+    home->asked.page_buffer = asked_for(fapl, get.args.get_fcpl.fcpl_id);
+    H5Pclose(get.args.get_fcpl.fcpl_id);
+    cow_page_buffer_reset(home);
+    return 0;
+}
+
+void cow_page_buffer_reset(const cow_home *home)
+{
+    unsigned *accesses = cow_journal_driver_accesses(home->fileno);
+
+    if (accesses != NULL)
+        accesses[0] = accesses[1] = 0;
+}
+
+void cow_page_buffer_show(const cow_home *home, const H5VL_native_file_get_page_buffering_stats_t *told)
+{
+    const unsigned *accesses = cow_journal_driver_accesses(home->fileno);
+
+    for (int i = 0; i < 2; i++) {
+        told->accesses[i] = told->hits[i] = told->misses[i] = told->evictions[i] = 0;
+        told->bypasses[i] = accesses == NULL ? 0 : accesses[i];
+    }
+}
