@@ -299,7 +299,7 @@ int cli_compact(const char *path, const cli_compact_options *options, cli_compac
         answer->after = fstat(output.new.file, &new) == 0 ? (uint64_t)new.st_size : 0;
         if (answer->after >= answer->before) /* it is as small as it can be */
             answer->after = answer->before;
-        else if (!options->dry)
+        else if (!options->dry && (status = cli_output_same_history(&output, name)) == 0)
             status = cli_output_place(&output, name);
     }
     cli_output_drop(&output);

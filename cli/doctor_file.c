@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "history/history.h"
 #include "journal/inspect.h"
+#include "journal/label.h"
 #include "journal/locks.h"
 #include "journal/protect.h"
 #include "tables.h"
@@ -239,6 +240,30 @@ static void look_inside(patient *p, const char *argument, const char *driver)
     cli_file_close(&file);
 }
 
+/* Of a history that it had before something destroyed it. */
+static void look_at_label(patient *p)
+{
+    cow_label label;
+    char text[400], *name;
+
+    if (!cow_label_lost(p->name, &label))
+        return;
+    json_object *lost = json_object_new_object();
+    json_object_object_add(lost, "versions", json_object_new_uint64(label.number));
+    json_object_object_add(lost, "newest", cli_json_text(label.name));
+    json_object_object_add(lost, "time", json_object_new_string(cli_time(text, label.time, CLI_UTC, true)));
+    add(p, "lost_history", lost);
+    name = cli_escape(cow_label_text(&label, text));
+    doctor_say(p->d, "before", "a history%s%s", label.number > 0 ? "; its last version known is " : "",
+               label.number > 0 ? name : "");
+    doctor_wrong(
+        p->d,
+        "'%s' had a history%s%s, which is gone: a program without h5cow emptied the file or wrote it anew; if there "
+        "is no copy of it, nothing brings it back. 'h5cow protect' keeps programs from that",
+        p->name, label.number > 0 ? ", whose last version known is " : "", label.number > 0 ? name : "");
+    free(name);
+}
+
 /* ---- its journal ---- */
 
 static void look_at_journal(patient *p)
@@ -389,13 +414,15 @@ void doctor_file(doctor *d, const char *argument, const char *driver)
         doctor_wrong(d, "'%s' is not a file", p.name);
     else if (access(p.name, R_OK) != 0)
         doctor_wrong(d, "cannot read '%s': %s", p.name, strerror(errno));
-    else if (about.st_size == 0)
+    else if (about.st_size == 0) {
+        look_at_label(&p);
         doctor_wrong(d,
                      "'%s' is empty: a program that opens it for writing through h5cow makes a file with history of it",
                      p.name);
-    else {
+    } else {
         look_at_journal(&p);
         look_inside(&p, argument, driver);
+        look_at_label(&p);
         look_at_driver(&p, driver);
         look_at_place(&p);
         look_at_permission(&p);

@@ -90,6 +90,16 @@ static void hear_plain(json_object *plain, const char *record)
     json_object_object_add(plain, name, value);
 }
 
+static void hear_version(json_object *newest, char *record)
+{
+    char *blank = strchr(record, ' ');
+
+    if (blank == NULL)
+        return;
+    *blank = '\0';
+    json_object_object_add(newest, record, json_object_new_string(blank + 1));
+}
+
 static void hear_library(cli_heard *heard, const char *record, bool told)
 {
     cli_asked a = {.told = told};
@@ -164,8 +174,9 @@ void cli_heard_end(char *witness, cli_heard *heard)
     char *record = NULL;
     size_t room = 0;
 
-    *heard =
-        (cli_heard){.opened = file == NULL, .version = file == NULL}; /* it was removed: nothing is known, or told */
+    *heard = (cli_heard){.opened = file == NULL, /* it was removed: nothing is known, or told */
+                         .version = file == NULL,
+                         .newest = json_object_new_object()};
     while (file != NULL && getdelim(&record, &room, '\0', file) > 0)
         switch ((cow_witness_kind)record[0]) {
         case COW_WITNESS_OPENED:
@@ -173,6 +184,7 @@ void cli_heard_end(char *witness, cli_heard *heard)
             break;
         case COW_WITNESS_VERSION:
             heard->version = true;
+            hear_version(heard->newest, record + 1);
             break;
         case COW_WITNESS_RUN:
             heard->told = true;
@@ -228,6 +240,7 @@ void cli_heard_free(cli_heard *heard)
         free(heard->refused[i].why);
     }
     free(heard->refused);
+    json_object_put(heard->newest);
     free(heard->first);
 }
 
@@ -237,7 +250,7 @@ void cli_heard_pass_up(const cli_heard *heard)
     if (heard->opened)
         cow_witness(COW_WITNESS_OPENED, "h5cow run");
     if (heard->version)
-        cow_witness(COW_WITNESS_VERSION, "h5cow run");
+        cow_witness(COW_WITNESS_VERSION, "");
     for (size_t i = 0; i < heard->lost_count; i++)
         cow_witness_lost(COW_WITNESS_LOST_TOLD, heard->lost[i].name, heard->lost[i].what);
     for (size_t i = 0; i < heard->count; i++) {

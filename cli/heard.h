@@ -4,6 +4,8 @@
 
 #include "base/witness.h"
 
+#include <json.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -28,6 +30,7 @@ typedef struct cli_refused {
 
 typedef struct cli_heard {
     bool opened, version; /* files, through the connector; and it has made one */
+    json_object *newest;  /* by the identity of a history, in digits: its newest version, as it is told */
     bool told;            /* a `run` that was started here has said what there was to say */
     size_t plain;         /* files without history that were written */
     char *first;          /* the first of them */

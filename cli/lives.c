@@ -4,6 +4,7 @@
 
 #include "common.h"
 #include "journal/inspect.h"
+#include "journal/label.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@ typedef struct life {
     char *name; /* absolute */
     struct stat about;
     cow_journal_identity identity;
+    char newest[400]; /* its newest version, as it is told; "": not known */
 } life;
 
 struct cli_lives {
@@ -40,6 +42,16 @@ static void add_folder(cli_lives *lives, char *folder)
     lives->folders[lives->folder_count++] = folder;
 }
 
+/* What the label of the file NAME says of its newest version, if it is of the history of L. */
+static void look_at_label(life *l, const char *name)
+{
+    cow_label label;
+
+    if (cow_label_of(name, &label) && label.number > 0 &&
+        memcmp(label.history, l->identity.id, sizeof label.history) == 0)
+        cow_label_text(&label, l->newest);
+}
+
 static void look_at_file(cli_lives *lives, const char *name)
 {
     life l = {0};
@@ -47,6 +59,7 @@ static void look_at_file(cli_lives *lives, const char *name)
     if (stat(name, &l.about) < 0 || !S_ISREG(l.about.st_mode) || !cow_journal_identify(name, &l.identity))
         return;
     l.name = cli_strdup(name);
+    look_at_label(&l, name);
     CLI_RESERVE(lives->files, lives->room, lives->count, 1);
     lives->files[lives->count++] = l;
 }
@@ -107,13 +120,35 @@ static char *find(const cli_lives *lives, const cow_journal_identity *identity)
     return found;
 }
 
-void cli_lives_end(const cli_lives *lives)
+/* "version #25 'name', made TIME, is the last one known", or where no program and no label has told it, the commit. free() it. */
+static char *last_known(life l, const cli_heard *heard)
+{
+    char id[2 * sizeof l.identity.id + 1], when[40], *visible, *text;
+    json_object *newest = NULL;
+
+    for (size_t i = 0; i < sizeof l.identity.id; i++)
+        sprintf(id + 2 * i, "%02x", l.identity.id[i]);
+    look_at_label(&l, l.name);
+    if (json_object_object_get_ex(heard->newest, id, &newest))
+        snprintf(l.newest, sizeof l.newest, "%s", json_object_get_string(newest));
+    if (l.newest[0] != '\0') {
+        visible = cli_escape(l.newest);
+        text = cli_format("version %s, is the last one known", visible);
+        free(visible);
+        return text;
+    }
+    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", localtime(&l.about.st_mtime));
+    return cli_format("commit %llu, written %s, is the last state known", (unsigned long long)l.identity.sequence,
+                      when);
+}
+
+void cli_lives_end(const cli_lives *lives, const cli_heard *heard)
 {
     for (size_t i = 0; i < lives->count; i++) {
         const life *l = &lives->files[i];
         cow_journal_identity now = {0};
         const char *what;
-        char *elsewhere, when[40];
+        char *elsewhere, *last;
         struct stat about;
         bool there = stat(l->name, &about) == 0, history = there && cow_journal_identify(l->name, &now);
 
@@ -125,14 +160,12 @@ void cli_lives_end(const cli_lives *lives)
             : about.st_ino != l->about.st_ino || about.st_dev != l->about.st_dev
                 ? (history ? "is another file now, with a history of its own" : "is another file now, without history")
                 : "was emptied or written anew without h5cow, and has lost its history";
-        strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%S", localtime(&l->about.st_mtime));
+        last = last_known(*l, heard);
         if (elsewhere != NULL)
             cli_warn("'%s' %s; the history that it had is in '%s' now", l->name, what, elsewhere);
         else
-            cli_warn(
-                "'%s' %s; no file beside it has the history that it had, of which commit %llu, written %s, is the last "
-                "state known",
-                l->name, what, (unsigned long long)l->identity.sequence, when);
+            cli_warn("'%s' %s; no file beside it has the history that it had, of which %s", l->name, what, last);
+        free(last);
         free(elsewhere);
     }
 }

@@ -3,14 +3,14 @@
 #ifndef CLI_LIVES_H
 #define CLI_LIVES_H
 
-#include <stddef.h>
+#include "heard.h"
 
 typedef struct cli_lives cli_lives;
 
 /* The files that there are; WORDS end with NULL. */
 cli_lives *cli_lives_begin(char **words);
 /* Says on standard error, a line for each, which of them are gone, emptied, or other files by now, and where their history is. */
-void cli_lives_end(const cli_lives *lives);
+void cli_lives_end(const cli_lives *lives, const cli_heard *heard);
 void cli_lives_free(cli_lives *lives);
 
 #endif

@@ -4,7 +4,9 @@
 #include "base/error.h"
 #include "common.h"
 #include "history/history.h"
+#include "journal/inspect.h"
 #include "journal/journal.h"
+#include "journal/label.h"
 #include "journal/locks.h"
 #include "journal/protect.h"
 
@@ -192,6 +194,27 @@ static int settle_protection(const cli_output *output, unsigned withheld, bool h
     return 0;
 }
 
+int cli_output_same_history(const cli_output *output, const char *source)
+{
+    cow_journal_identity identity;
+    char text[1024];
+
+    if (cow_journal_identify(source, &identity) && cow_journal_identify_as(output->new.path, identity.id) < 0)
+        return cli_fail("%s", cli_reason(text, sizeof text));
+    return 0;
+}
+
+/* What the label of SOURCE says is true of the new file, if that has the same history. */
+static void keep_label(const cli_output *output, const char *source)
+{
+    cow_journal_identity identity;
+    cow_label label;
+
+    if (cow_label_of(source, &label) && cow_journal_identify(output->new.path, &identity) &&
+        memcmp(identity.id, label.history, sizeof identity.id) == 0)
+        cow_label_copy(source, output->new.file);
+}
+
 int cli_output_place(cli_output *output, const char *source)
 {
     cow_disk new = {.calls = &cow_disk_system, .fd = output->new.file, .name = output->new.target};
@@ -204,6 +227,7 @@ int cli_output_place(cli_output *output, const char *source)
         return cli_fail("%s", cli_reason(text, sizeof text));
     if ((kept = cow_newfile_like(output->new.file, source)) < 0)
         return cli_fail("%s", cli_reason(text, sizeof text));
+    keep_label(output, source);
     if (withheld != 0 && settle_protection(output, withheld, history, kept != 0) != 0)
         return CLI_FAILED;
     if (output->old >= 0 && narrow(output) != 0)

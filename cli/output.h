@@ -23,6 +23,8 @@ int cli_output_claim(cli_output *output, const char *out, bool discard);
 int cli_output_make(cli_output *output, const char *out);
 /* The same under a name of its own: cow_newfile_make_as. */
 int cli_output_make_as(cli_output *output, const char *out, const char *name);
+/* Complete by now, it has all of SOURCE's history, so it is found by the same identity. 0, or CLI_FAILED and said why. */
+int cli_output_same_history(const cli_output *output, const char *source);
 /* Nobody may do more with it than with SOURCE, nor with what it replaces. Onto the disk, and under its name. 0, or
  * CLI_FAILED and said why. */
 int cli_output_place(cli_output *output, const char *source);

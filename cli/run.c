@@ -190,7 +190,7 @@ static int run_with(const char *directory, char *witness, const request *r, char
     if (ran && !r->quiet)
         tell(&heard, watch, command[0], r->named);
     if (lives != NULL && ran && !heard.told)
-        cli_lives_end(lives);
+        cli_lives_end(lives, &heard);
     if (lives != NULL)
         cli_lives_free(lives);
     tell_lost(&heard, command[0]);

@@ -852,7 +852,8 @@ int cli_salvage(const char *name, const char *out, bool dry, bool json)
         free(why);
         goto done;
     }
-    if (!dry && (status = cli_output_place(&output, name)) != 0)
+    if (!dry &&
+        ((status = cli_output_same_history(&output, name)) != 0 || (status = cli_output_place(&output, name)) != 0))
         goto done;
     status = json_object_array_length(a.lost) > 0 ? CLI_DAMAGED : CLI_OK;
     if (json) {

@@ -1,5 +1,5 @@
 /* For LD_PRELOAD: every file is on the file system whose number FAKE_FS holds (hexadecimal), and with FAKE_NO_LOCKS
- * that one has no locks. With FAKE_BAD=FIRST-END,FIRST-END... no file gives back bytes between these. */
+ * that one has no locks. With FAKE_NO_ATTRIBUTES it takes no extended attributes: that holds errno. With FAKE_BAD=FIRST-END,FIRST-END... no file gives back bytes between these. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 int fstatfs(int fd, struct statfs *about)
@@ -59,4 +60,17 @@ int flock(int fd, int operation)
         return -1;
     }
     return real(fd, operation);
+}
+
+int fsetxattr(int fd, const char *name, const void *value, size_t size, int flags)
+{
+    int (*real)(int, const char *, const void *, size_t, int) =
+        (int (*)(int, const char *, const void *, size_t, int))dlsym(RTLD_NEXT, "fsetxattr");
+    const char *number = getenv("FAKE_NO_ATTRIBUTES");
+
+    if (number != NULL) {
+        errno = atoi(number);
+        return -1;
+    }
+    return real(fd, name, value, size, flags);
 }

@@ -53,7 +53,7 @@ def test_loss_is_said_and_where_the_history_is(tmp_path, file, how, from_elsewhe
     said = [line for line in run(folder, code, file, stock=stock).splitlines() if f"'{file}'" in line and "histor" in line
             and "h5cow import" not in line]
     assert len(said) == 1 and what in said[0], said
-    assert f"is in '{tmp_path / where}' now" in said[0] if where else "commit 3" in said[0]
+    assert f"is in '{tmp_path / where}' now" in said[0] if where else "version #3 '3', made 20" in said[0]
 
 
 def test_nothing_is_said_of_files_that_keep_their_history(tmp_path, file):

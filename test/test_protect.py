@@ -315,3 +315,18 @@ def test_reader_of_it_applies_what_waits(user, file):
     assert user.session(user.stock).do(seen) == 2
     reader.do("f.close()")
     assert user.session(user.stock).do(seen) == 3 and mode(file) == 0o444
+
+
+def test_reader_that_may_not_write_an_emptied_file_says_nothing(user):
+    """Who cannot note that it was said would say it each time."""
+    path = user.folder / "run.h5"
+    user.write(path, 1, "w")
+    assert user.run(sys.executable, "-c", "import h5py, sys\nh5py.File(sys.argv[1], 'w')", path).returncode == 0
+    path.chmod(0o444)
+    reading = [sys.executable, "-c", "import h5py, sys\nh5py.File(sys.argv[1], 'r').close()", path]
+    done = user.run(*reading, env=user.ours)
+    assert done.returncode == 0 and done.stderr == ""
+    path.chmod(0o644)
+    if "user.h5cow" in os.listxattr(path):
+        assert "had a history" in user.run(*reading, env=user.ours).stderr
+    assert user.run(*reading, env=user.ours).stderr == ""

@@ -236,7 +236,8 @@ static bool keep_attributes(int file, const char *source, bool lists, bool *narr
         *narrow = false;
         for (const char *name = names; name < names + all; name += strlen(name) + 1) {
             bool list = is_access_list(name);
-            if (is_of_the_system(name) || ((!list || lists) && keep_attribute(file, source, name)))
+            if (is_of_the_system(name) || strcmp(name, COW_LABEL) == 0 ||
+                ((!list || lists) && keep_attribute(file, source, name)))
                 continue;
             kept = false;
             *narrow |= list;

@@ -37,8 +37,11 @@ bool cow_newfile_is(const char *path);
 /* The first BYTES of FILE, an application's own before the superblock, become those of the file SOURCE. */
 int cow_newfile_user_block(int file, const char *source, uint64_t bytes);
 
+/* An extended attribute that tells which history a file has: journal/label.h. */
+#define COW_LABEL "user.h5cow"
+
 /* FILE gets owner, group, permissions, access control lists and extended attributes of the file SOURCE, as far as this
- * user may. Nobody may do more with FILE than with SOURCE but its owner: what would be wider for somebody, since owner,
+ * user may; but not the label. Nobody may do more with FILE than with SOURCE but its owner: what would be wider for somebody, since owner,
  * group or lists could not be kept, is taken away. 1: all was kept; 0: not all; -1. */
 int cow_newfile_like(int file, const char *source);
 

@@ -70,7 +70,12 @@ void cow_tell_lost(const char *name, const char *format, ...)
     cow_witness_lost(COW_WITNESS_LOST, name, what);
 }
 
-void cow_tell_kept(const char *format, ...)
+bool cow_tells(void)
+{
+    return !quietly;
+}
+
+void cow_tell(const char *format, ...)
 {
     char what[2048];
     va_list arguments;

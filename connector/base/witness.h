@@ -2,7 +2,8 @@
  * environment variable H5COW_WITNESS names, which `run` makes, reads and removes. Records end with a zero byte:
  *
  *   oNAME              a file was opened or created, or tried to be
- *   vNAME              a version of it was made or amended
+ *   v                  a version was made or amended, in memory
+ *   vID VERSION        a version was made or amended in the history of that identity (32 digits): how it is called
  *   pSIZE TIME NAME    a file without history is about to be written for the first time; its size and the nanoseconds of
  *                      its last change by then (-1 -1: it does not exist), and its absolute name
  *   xN NAME WHAT       what was written to the file (N bytes of name) is lost, or may be: what and why, said already by the
@@ -51,8 +52,9 @@ void cow_witness_lost(cow_witness_kind kind, const char *name, const char *what)
 /* A program may not look at what H5Fclose returns, or never call it: what of the file NAME is lost, or may be, and why, is
  * said on standard error as well, in one line, and `run` hears of it. */
 void cow_tell_lost(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* A close has failed after its commit, and nothing is lost: one line on standard error. */
-void cow_tell_kept(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* One line on standard error, of what is no loss: a close that has failed after its commit, a history that was lost before. */
+void cow_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+bool cow_tells(void);
 /* From now on neither of the two: this process says itself what fails. They never are of a file that has not got its name
  * (newfile.h). */
 void cow_tell_nothing(void);

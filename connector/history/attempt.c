@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/witness.h"
 #include "journal/driver.h"
+#include "journal/label.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,7 @@ typedef struct attempt {
     bool finished, amend;
     uint64_t at; /* row in the log */
     char name[256];
+    int64_t time;
     cow_layout_log_row former; /* amending: its row */
     int64_t changed;           /* what its row says */
     cow_lacks lacks;
@@ -121,6 +123,7 @@ static int write_version(cow_file *file, attempt *a)
         cow_snapshots_flush(file) < 0 || (row.name = cow_versions_text(a->name)) == NULL ||
         cow_versions_describe_row(&row, cow_description_message(file)) < 0 || cow_file_grown(file, &row.added) < 0)
         goto done;
+    a->time = row.time;
     row.chunks = cow_pools_added(file);
     row.changed = a->changed = cow_snapshots_count_of(file, a->at);
     row.open = !a->finished;
@@ -236,7 +239,10 @@ static int end_version(cow_file *file, attempt *a)
     cow_versions_made(file, a->at, a->finished);
     if (a->finished)
         cow_description_used(file);
-    cow_witness(COW_WITNESS_VERSION, file->name);
+    if (file->journal != NULL)
+        cow_label_version(file->journal, a->name, a->at + 1, a->time); /* the commit tells `run` */
+    else
+        cow_witness(COW_WITNESS_VERSION, "");
     cow_lacks_replace(file, &a->lacks);
     cow_lacks_tell(file, a->name);
     return 0;

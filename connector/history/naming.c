@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/vector.h"
+#include "journal/label.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -329,6 +330,17 @@ static int rewrite_log(cow_file *file, uint64_t at, size_t offset, const char *t
     return status;
 }
 
+/* The label of the file tells the newest version. */
+static void label(cow_file *file, uint64_t at)
+{
+    cow_layout_log_row row = {0};
+
+    if (cow_versions_newest(file) == (int64_t)at && cow_layout_log_read(file->loc, at, &row) == 0 && row.name != NULL)
+        cow_label_version(file->journal, row.name, at + 1, row.time);
+    cow_error_clear(); /* nothing fails for it */
+    cow_layout_log_row_free(&row);
+}
+
 int cow_file_rename_version(cow_file *file, const char *revision, const char *name)
 {
     char version[1024], to[COW_PATH_MAX + 256], what[1024];
@@ -351,6 +363,8 @@ int cow_file_rename_version(cow_file *file, const char *revision, const char *na
     cow_map_free(&r.met);
     cow_version_objects_free(file->version_objects); /* by their paths */
     file->version_objects = NULL;
+    if (status == 0)
+        label(file, r.row);
     return cow_operation_end(file, status, COW_OPERATION_RENAME, r.row, what);
 }
 

@@ -129,8 +129,8 @@ void cow_file_tell_lost(cow_file *file)
         return;
     state->told = true;
     if (!state->changed)
-        cow_tell_kept("%s: all changes are committed, but the file could not be closed as it should be: %s", file->name,
-                      state->error);
+        cow_tell("%s: all changes are committed, but the file could not be closed as it should be: %s", file->name,
+                 state->error);
     else if (state->doubtful)
         cow_tell_lost(
             file->name,

@@ -784,6 +784,7 @@ int cow_journal_commit(cow_journal *journal, bool closing)
     extent.end = journal->end;
     if (put_commit(journal, &extent, frames, apply_now(journal, closing)) < 0)
         return -1;
+    cow_label_committed(journal);
     if (!journal->committed)
         cow_withhold(journal); /* after the first one: nobody is kept from a file that holds nothing yet */
     journal->committed = true;

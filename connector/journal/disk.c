@@ -3,6 +3,7 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/newfile.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #define MAX_TRANSFER ((size_t)1 << 30) /* Linux transfers at most 2 GiB at once */
@@ -143,6 +145,18 @@ static int system_times(void *context, int fd, const struct timespec times[2])
     return futimens(fd, times);
 }
 
+static ssize_t system_get_label(void *context, int fd, void *value, size_t size)
+{
+    (void)context;
+    return fgetxattr(fd, COW_LABEL, value, size);
+}
+
+static int system_set_label(void *context, int fd, const void *value, size_t size)
+{
+    (void)context;
+    return fsetxattr(fd, COW_LABEL, value, size, 0);
+}
+
 static int system_unlink(void *context, const char *name)
 {
     (void)context;
@@ -175,8 +189,15 @@ const cow_disk_calls cow_disk_system = {
     .chmod = system_chmod,
     .times = system_times,
     .preadv = system_preadv,
+    .get_label = system_get_label,
+    .set_label = system_set_label,
     .ahead = system_ahead,
 };
+
+bool cow_disk_labelled(const char *name)
+{
+    return getxattr(name, COW_LABEL, NULL, 0) > 0;
+}
 
 int cow_disk_open(cow_disk *disk, const cow_disk_calls *calls, const char *name, int flags)
 {

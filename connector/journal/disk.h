@@ -37,6 +37,8 @@ typedef struct cow_disk_calls {
     int (*chmod)(void *context, int fd, mode_t mode);             /* fchmod; NULL: not done */
     int (*times)(void *context, int fd, const struct timespec times[2]); /* futimens; NULL: not done */
     ssize_t (*preadv)(void *context, int fd, const struct iovec *parts, int n, off_t offset); /* NULL: by pread */
+    ssize_t (*get_label)(void *context, int fd, void *value, size_t size);   /* fgetxattr, fsetxattr of "user.h5cow"; */
+    int (*set_label)(void *context, int fd, const void *value, size_t size); /* NULL: not done. label.h */
     /* fallocate, FALLOC_FL_KEEP_SIZE; also EFBIG where this process may not write so far. NULL: not done */
     int (*ahead)(void *context, int fd, off_t offset, off_t size);
 } cow_disk_calls;
@@ -91,6 +93,8 @@ int cow_disk_ahead(const cow_disk *disk, uint64_t address, uint64_t size);
 /* Nothing that is there is needed: the file system may have it. It reads as zeros then, or as it was; being unable is no error. */
 void cow_disk_hole(const cow_disk *disk, uint64_t address, uint64_t size);
 int cow_disk_about(const cow_disk *disk, struct stat *about);
+/* Has the file NAME a label (label.h)? */
+bool cow_disk_labelled(const char *name);
 
 /* Is TEXT, of at most 64 characters, in the first MOST bytes of a regular file (a little further at most)? 1 or 0; -1: it cannot be
  * read, errno says why, nothing is recorded. */

@@ -293,13 +293,27 @@ static int copy_frame(void *context, uint64_t address, const uint8_t *bytes, siz
     return write_copy(c->journal, c->to, address, bytes, size);
 }
 
-int cow_journal_copy(const cow_journal *journal, int to)
+/* With SLOT. The other slot is empty, so this one is the newest whatever was there. */
+static int write_anchor(const cow_journal *journal, const cow_journal_slot *slot, int to)
 {
     static const uint8_t nothing[COW_JOURNAL_SLOT];
+    uint8_t sector[COW_SECTOR], copies[COW_JOURNAL_SLOT];
+
+    cow_anchor_encode(&journal->anchor, sector);
+    cow_journal_slot_encode(slot, &journal->anchor, copies);
+    memcpy(copies + COW_SECTOR, copies, COW_SECTOR);
+    return write_copy(journal, to, journal->anchor.address, sector, sizeof sector) < 0 ||
+                   write_copy(journal, to, journal->anchor.slot[slot->generation % 2], copies, sizeof copies) < 0 ||
+                   write_copy(journal, to, journal->anchor.slot[!(slot->generation % 2)], nothing, sizeof nothing) < 0
+               ? -1
+               : 0;
+}
+
+int cow_journal_copy(const cow_journal *journal, int to)
+{
     uint64_t end = journal->end;
     copying c = {journal, to, end};
     cow_journal_slot slot = journal->slot;
-    uint8_t sector[COW_SECTOR], copies[COW_JOURNAL_SLOT];
 
     if (ftruncate(to, (off_t)end) < 0)
         return cow_error(COW_IO, "cannot write the copy: %s", strerror(errno));
@@ -307,7 +321,7 @@ int cow_journal_copy(const cow_journal *journal, int to)
         return -1;
     if (!journal->placed)
         return 0;
-    /* A journal in which all is applied. The other slot is empty, so this one is the newest whatever was there. */
+    /* A journal in which all is applied. */
     slot.applied = slot.sequence;
     slot.protect = slot.end;
     slot.unsynced = 0;
@@ -315,13 +329,25 @@ int cow_journal_copy(const cow_journal *journal, int to)
     for (unsigned i = 0; i < COW_RESERVES; i++)
         if (slot.reserve[i].length > 0 && slot.reserve[i].address + slot.reserve[i].length > end)
             slot.reserve[i] = (cow_range){0, 0};
-    cow_anchor_encode(&journal->anchor, sector); /* the original's may be damaged */
-    if (write_copy(journal, to, journal->anchor.address, sector, sizeof sector) < 0)
+    return write_anchor(journal, &slot, to); /* the original's may be damaged */
+}
+
+int cow_journal_identify_as(const char *name, const uint8_t id[16])
+{
+    int number, status = 0;
+    cow_journal *journal = cow_journal_open(name, (cow_journal_mode){.writable = true}, &cow_journal_defaults, &number);
+    cow_error_held *held;
+
+    if (journal == NULL)
         return -1;
-    cow_journal_slot_encode(&slot, &journal->anchor, copies);
-    memcpy(copies + COW_SECTOR, copies, COW_SECTOR);
-    if (write_copy(journal, to, journal->anchor.slot[slot.generation % 2], copies, sizeof copies) < 0 ||
-        write_copy(journal, to, journal->anchor.slot[!(slot.generation % 2)], nothing, sizeof nothing) < 0)
-        return -1;
-    return 0;
+    if (journal->slot.sequence == 0 || journal->pending_count > 0) /* records would not be known any more */
+        status = cow_error(COW_IO, "%s: it is used by another program", name);
+    else {
+        memcpy(journal->anchor.id, id, sizeof journal->anchor.id);
+        status = write_anchor(journal, &journal->slot, journal->disk.fd);
+    }
+    held = cow_error_hold();
+    cow_journal_close(journal);
+    cow_error_put_back(held);
+    return status;
 }

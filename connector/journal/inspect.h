@@ -87,5 +87,8 @@ uint64_t cow_journal_base(const cow_journal *journal);
 /* Write the state that JOURNAL has open for reading into the empty file TO, as a file of its own: all history, the
  * fence, a journal with nothing pending. What is sparse stays so. */
 int cow_journal_copy(const cow_journal *journal, int to);
+/* The file NAME, which nobody else has, gets the identity ID: what was made of a file with history, and has all of it, is found by it, and
+ * has its label. -1: it is as it was. */
+int cow_journal_identify_as(const char *name, const uint8_t id[16]);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "journal/fence.h"
 #include "journal/journal.h"
+#include "journal/label.h"
 #include "journal/overlay.h"
 #include "journal/record.h"
 
@@ -74,6 +75,8 @@ struct cow_journal {
     bool twice;          /* when it began, both slots named the same state */
     cow_range *dying;    /* extents that the slot before the newest one needs, until the next sync */
     size_t dying_count;
+    cow_label label; /* of the next commit, where LABELLED */
+    bool labelled;
     bool pinned;   /* reader: slot.sequence is pinned */
     bool borrowed; /* writer, but nothing may be written until the connector takes the file on */
 
@@ -138,6 +141,12 @@ void cow_withhold_from(const cow_disk *disk);
 void cow_withhold(const cow_journal *journal);
 /* Before a commit: the option `protect`, where the file is not protected yet. */
 void cow_withhold_begin(cow_journal *journal);
+
+/* label.c. false: it has none, or of another form. */
+bool cow_label_get(const cow_disk *disk, cow_label *label);
+bool cow_label_put(const cow_disk *disk, const cow_label *label);
+/* The history of LABEL is gone, and what NOW says is true. Only by who can note in the file that it was said: else each opening would say it. */
+void cow_label_say_once(const cow_disk *disk, const char *name, cow_label *label, const char *now);
 
 /* write_out.c. FRAMES, into the file. Where this fails a part of them may be there. */
 int cow_journal_write_frames(cow_journal *journal, const cow_overlay *frames);

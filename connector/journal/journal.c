@@ -411,8 +411,10 @@ static cow_journal *open_once(const char *name, cow_journal_mode mode, const cow
     }
     if (load(journal, mode, &about) < 0)
         goto failed;
-    if (options->choice == NULL)
+    if (options->choice == NULL) {
+        cow_label_compare(journal);
         cow_withhold(journal);
+    }
     if (again != NULL && cow_journal_writer(journal) && journal->slot.sequence > 0 && !same_file(journal, -1)) {
         *again = true; /* while we waited for the lock */
         goto failed;

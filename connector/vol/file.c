@@ -8,6 +8,7 @@
 #include "base/ids.h"
 #include "base/witness.h"
 #include "journal/driver.h"
+#include "journal/label.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -444,6 +445,8 @@ void *cow_vol_file_open(const char *name, unsigned flags, hid_t fapl, hid_t dxpl
         } else
             object = open_known(native, o.name, o.given_name, o.revision, flags, o.options, o.fapl, o.ours);
     }
+    if (object == NULL || object->home == NULL || object->home->file == NULL)
+        cow_label_tell(o.name);
     if (object != NULL)
         remember(&o, object);
     else if (o.revision != NULL && o.options != NULL && o.revision == o.options->at)
@@ -995,7 +998,7 @@ static int closed_badly(const char *name)
     if (name == NULL || used)
         return -1;
     cow_error_native("%s: all changes are committed, but HDF5 could not close the file as it should", name);
-    cow_tell_kept("%s", cow_error_message());
+    cow_tell("%s", cow_error_message());
     return -1;
 }
 
