@@ -57,7 +57,7 @@ WHEEL_SUITE = "h5py, wheel with HDF5 2.0.0"
 SUITE_TIMEOUT = 6 * 3600  # of a test-suite of others in full; PyTables' takes over half an hour natively
 # C tests whose outcome is up to the HDF5 library; of the rest, what takes minutes is about files, memory and disks.
 HDF5_TESTS = [
-    "access", "api", "array", "codec", "conversion", "copies", "counts", "drivers", "files", "found", "head", "mapped", "model",
+    "access", "api", "array", "bounds", "codec", "conversion", "copies", "counts", "drivers", "files", "found", "head", "mapped", "model",
     "programs", "properties", "references", "scenarios", "threads", "types", "vol", "differential agrees with itself",
 ]
 SHORT_STEPS = 4_000
