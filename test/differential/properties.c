@@ -214,6 +214,8 @@ static herr_t set_strategy(hid_t list, dice d, char *text, size_t size)
     H5Pget_userblock(list, &block);
     if (block > 0) /* it has to be a multiple of the page */
         page = 512;
+    if (page < 4096) /* D54 */
+        persist = false;
     snprintf(text, size, "%s%s, from %u bytes, pages of %u", strategy_names[strategy], persist ? ", persists" : "",
              (unsigned)threshold, (unsigned)page);
     return H5Pset_file_space_strategy(list, strategy, persist, threshold) < 0 ? -1
@@ -237,7 +239,7 @@ static herr_t set_sizes(hid_t list, dice d, char *text, size_t size)
 static herr_t set_trees(hid_t list, dice d, char *text, size_t size)
 {
     unsigned internal = 1 + (unsigned)roll(&d, 20), leaf = 1 + (unsigned)roll(&d, 5),
-             chunks = 1 + (unsigned)roll(&d, 40);
+             chunks = 2 + (unsigned)roll(&d, 39); /* D55 */
     snprintf(text, size, "%u, leaves %u, chunks %u", internal, leaf, chunks);
     return H5Pset_sym_k(list, internal, leaf) < 0 ? -1 : H5Pset_istore_k(list, chunks);
 }
