@@ -547,6 +547,44 @@ static void test_a_filter_that_is_missing(void **state)
     both("a filter that is missing", program_missing);
 }
 
+/* It is taken away while chunks wait to be encoded: the dataset is open, or was closed in a file that is. */
+static void program_vanishes(side *s)
+{
+    for (int closed = 0; closed < 2; closed++)
+        for (int optional = 0; optional < 2; optional++) {
+            hid_t dcpl = filtered(optional ? H5Z_FLAG_OPTIONAL : 0, 5), space = line(ELEMENTS), file, x;
+
+            begin();
+            say(&s->text, "-- closed %d, optional %d\n", closed, optional);
+            file = H5Fcreate(s->path, H5F_ACC_TRUNC, H5P_DEFAULT, s->fapl);
+            x = H5Dcreate2(file, "x", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+            said(s, "written", write_all(x, ELEMENTS, 3));
+            said(s, "flushed", H5Fflush(file, H5F_SCOPE_GLOBAL));
+            said(s, "written", write_all(x, 2 * CHUNK, 5));
+            if (closed)
+                said(s, "closed", H5Dclose(x));
+            said(s, "taken away", H5Zunregister(FILTER));
+            said(s, "there", H5Zfilter_avail(FILTER));
+            if (!closed)
+                said(s, "closed", H5Dclose(x));
+            said(s, "flushed", H5Fflush(file, H5F_SCOPE_GLOBAL));
+            said(s, "closed", H5Fclose(file));
+            begin();
+            file = H5Fopen(s->path, H5F_ACC_RDONLY, s->fapl);
+            said(s, "as before", count_of(file, "x", 2 * CHUNK, 3));
+            said(s, "new", count_of(file, "x", 0, 5));
+            said(s, "closed", H5Fclose(file));
+            H5Sclose(space);
+            H5Pclose(dcpl);
+        }
+}
+
+static void test_a_filter_that_is_taken_away(void **state)
+{
+    (void)state;
+    both("a filter that is taken away", program_vanishes);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -556,6 +594,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_parameters_are_computed_from_those_that_are_given),
         cmocka_unit_test(test_a_chunk_that_a_filter_refuses_is_lost_alone),
         cmocka_unit_test(test_a_filter_that_is_missing),
+        cmocka_unit_test(test_a_filter_that_is_taken_away),
         cmocka_unit_test(test_no_close_that_fails_crashes),
     };
     return test_main(tests, argc, argv, through_begin, through_end);

@@ -29,6 +29,7 @@
 struct cow_refused {
     char text[1024]; /* of the running commit; "": none */
     bool ever;       /* one of a dataset that HDF5 keeps itself, in this opening */
+    bool waits;      /* there are chunks that this commit was not to store */
 };
 
 cow_refused *cow_refused_new(void)
@@ -315,7 +316,7 @@ static int commit_dataset(cow_dataset *dataset)
     int status = -1;
 
     if (dataset->root != COW_NO_NODE && !array->extent_changed && !cow_index_changed(array->index)) {
-        array->written = array->refused;
+        array->written = array->refused || array->waits;
         return 0;
     }
     if (cow_dataset_views(dataset, &w.view) < 0)
@@ -337,7 +338,7 @@ static int commit_dataset(cow_dataset *dataset)
     if (cow_dataset_row_write(file, dataset->id, &dataset->row) < 0)
         goto done;
     dataset->root_changed = true;
-    array->written = array->refused; /* what the filters did not take is tried again */
+    array->written = array->refused || array->waits; /* what the filters did not take is tried again */
     array->extent_changed = false;
     array->known = true;
     array->pieces_made = 0;
@@ -485,6 +486,7 @@ int cow_commit_datasets(cow_file *file)
         return in_the_middle(file);
     if (list_heads(file, &list, &count) < 0)
         return -1;
+    file->refused->waits = false;
     qsort(list, count, sizeof(cow_dataset *), by_id); /* the same file from run to run */
     for (size_t i = 0; i < count; i++) {
         int deleted = cow_dataset_dirty(list[i]) || list[i]->root_changed ? is_deleted(list[i]) : 0;
@@ -494,6 +496,7 @@ int cow_commit_datasets(cow_file *file)
         if (!cow_dataset_dirty(list[i]))
             continue;
         list[i]->whole_view = false;
+        file->refused->waits |= list[i]->array.waits;
         if (cow_array_store(&list[i]->array) < 0) {
             if (!list[i]->array.refused)
                 goto done;
@@ -585,6 +588,18 @@ static int write_out(cow_file *file, bool by_closing)
     return cow_file_flush_native(file) < 0 ? -1 : cow_space_note(file, cow_file_flush_native);
 }
 
+/* The version to come is to look at datasets that have chunks which this one did without. */
+static int note_not_stored(cow_file *file)
+{
+    cow_dataset *dataset;
+
+    for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;)
+        if ((dataset->array.refused || dataset->array.waits) && !dataset->snapshot &&
+            cow_changes_note(file, dataset->address, COW_CHANGED_ARRAY, NULL) < 0)
+            return -1;
+    return 0;
+}
+
 static int commit(cow_file *file, bool finished, bool by_closing)
 {
     made_small making;
@@ -605,7 +620,7 @@ static int commit(cow_file *file, bool finished, bool by_closing)
         cow_bare_forget_all(file);
     }
     cow_stowed_end(file, cow_versions_missed(file));
-    status = 0;
+    status = note_not_stored(file);
 done:
     cow_versions_part(file);
     return end_making(file, &making) < 0 ? -1 : status;
@@ -699,7 +714,7 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
     cow_space_noted(file);
     if (finished)
         cow_superseded_forget(file);
-    if ((cow_versions_missed(file) || file->refused->text[0] != '\0') && !finished)
+    if (file->refused->waits || ((cow_versions_missed(file) || file->refused->text[0] != '\0') && !finished))
         cow_file_enter(file, COW_FILE_OPEN); /* there is still something to be tried */
     else
         cow_file_enter(file, finished || cow_versions_running(file) < 0 ? COW_FILE_CLEAN : COW_FILE_AMENDABLE);
@@ -707,6 +722,50 @@ int cow_file_commit(cow_file *file, cow_commit_kind kind)
     cow_file_replaced(file);
     if (cow_file_committed != NULL)
         cow_file_committed(file);
+    return 0;
+}
+
+/* ---- a filter that ends the program ---- */
+
+typedef enum filtered { NONE, THAT_NEVER_ENDED_IT, ALL } filtered;
+
+/* Of the datasets whose chunks HDF5's filters encode, only WHICH are to be stored. */
+static void store_only(const cow_file *file, filtered which)
+{
+    cow_dataset *dataset;
+
+    for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;) {
+        cow_array *array = &dataset->array;
+
+        array->waits = array->dirty != NULL && which != ALL && !cow_codec_parallel(array->codec) &&
+                       (which == NONE || array->ended);
+    }
+}
+
+static void forget_ended(cow_file *file)
+{
+    cow_dataset *dataset;
+
+    for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;)
+        if (dataset->array.ended && dataset->array.dirty != NULL) {
+            cow_tell_lost(file->name, "chunks are lost, since a filter ended the program instead of storing one: %s",
+                          dataset->array.label);
+            cow_array_forget(&dataset->array);
+        }
+}
+
+/* Each step may end the program again, so what is surer is committed before. */
+int cow_file_commit_interrupted(cow_file *file, bool last)
+{
+    cow_chunk_cache_interrupted(file->cache);
+    for (filtered which = NONE; which <= (last ? THAT_NEVER_ENDED_IT : ALL); which++) {
+        store_only(file, which);
+        if (cow_file_commit(file, COW_FLUSH) < 0)
+            return -1;
+    }
+    store_only(file, ALL);
+    if (last)
+        forget_ended(file);
     return 0;
 }
 

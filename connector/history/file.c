@@ -367,9 +367,17 @@ int cow_file_release(cow_file *file)
     return status;
 }
 
+/* A filter may call exit: what it was called by never goes on. */
+static int commit_left(cow_file *file)
+{
+    return cow_chunk_cache_busy(file->cache) ? cow_file_commit_interrupted(file, false)
+                                             : cow_file_commit(file, COW_FLUSH);
+}
+
 void cow_file_commit_left(cow_file *file)
 {
-    if (!cow_file_shut(file) && !cow_file_ended(file) && cow_file_commit(file, COW_FLUSH) < 0)
+    file->left = true;
+    if (!cow_file_shut(file) && !cow_file_ended(file) && commit_left(file) < 0)
         cow_error_clear();
     cow_file_tell_lost(file);
 }
@@ -388,7 +396,9 @@ void cow_file_let_go(cow_file *file, void *native)
     cow_map_remove(&file->kept, (uint64_t)(uintptr_t)native);
     if (cow_file_shut(file))
         return;
-    if (!cow_file_ended(file) && cow_file_commit(file, COW_FINISH) < 0)
+    if (!cow_file_ended(file) &&
+        ((file->left && cow_chunk_cache_busy(file->cache) && cow_file_commit_interrupted(file, true) < 0) ||
+         cow_file_commit(file, COW_FINISH) < 0))
         cow_error_clear();
     cow_file_tell_lost(file);
     shut(file);

@@ -87,6 +87,7 @@ struct cow_file {
     unsigned long fileno; /* HDF5's number of the open physical file */
     unsigned references;
     char *name;
+    bool left; /* the program ends, and did not close the file */
     cow_options *options;
     H5F_libver_t low; /* cow_file_written_for */
     H5O_token_t root;
@@ -222,6 +223,9 @@ int cow_head_lead(cow_file *file, uint64_t id, uint64_t root, bool first);
 int cow_head_end(cow_file *file, uint64_t id);
 /* What was done to the history alone, while nothing of the head has changed. -1: the file is in the error state. */
 int cow_file_commit_history(cow_file *file);
+/* The program ends in a filter, in the middle of storing chunks: what of that goes on without it is committed, step by step. LAST: nobody asks
+ * again, so a dataset whose filter has ended the program before loses what it has not stored. -1: as a commit. */
+int cow_file_commit_interrupted(cow_file *file, bool last);
 /* Steps 1 and 2 of a commit alone: every open head's content is in pools, index and views. */
 int cow_commit_datasets(cow_file *file);
 /* What HDF5 holds in memory, into the file. A chunk that a filter does not take is told at the next call of the program. */

@@ -80,6 +80,8 @@ typedef struct cow_array {
                                       leaves the same bytes sets it, but leaves index and extent unchanged */
     bool known;                    /* a commit has the array; set by the owner */
     bool refused;                  /* the last cow_array_store failed because filters do not take a chunk */
+    bool waits; /* the owner wants nothing stored now: cow_array_store does nothing, and dirty chunks stay so */
+    bool ended; /* a filter of it has ended the program */
     /* private to io/, but for the owner's cow_array_leave_pieces */
     cow_pieces *pieces; /* that are open */
     size_t pieces_count;
@@ -111,6 +113,8 @@ void cow_chunk_cache_close(cow_chunk_cache *cache);
 /* Does a function of the program run in the middle of storing or loading chunks, or of elements of variable length? Nothing can be
  * stored then: cow_array_store leaves it for later, and there can be no commit. */
 bool cow_chunk_cache_busy(const cow_chunk_cache *cache); /* NULL: no */
+/* The program ends in such a function, and what called that never goes on: it is given up, and all that is dirty can be stored again. */
+void cow_chunk_cache_interrupted(cow_chunk_cache *cache);
 
 /* H5Dread and H5Dwrite of one dataset. mem_space: id, H5S_ALL or H5S_BLOCK; file_space: id, H5S_ALL or H5S_PLIST. BUF
  * may be NULL when nothing is selected. Type conversion in both directions, compound subsets with background, the

@@ -29,7 +29,9 @@ struct cow_chunk_cache {
     uint8_t *spare; /* the buffer of the entry evicted last */
     size_t spare_size;
     cow_buffers scratch;
-    unsigned held; /* callers with entries in their hands */
+    unsigned held;      /* callers with entries in their hands */
+    cow_array *calling; /* whose functions of the program run, the innermost; NULL: none that holds */
+    cow_saving *saving;
     cow_listing listing;
     cow_journal *journal; /* whose file has room for what is dirty, or NULL */
 };
@@ -99,11 +101,16 @@ void *cow_chunk_cache_scratch(cow_chunk_cache *cache, cow_buffer_use use, size_t
     return scratch->bytes[use];
 }
 
-void cow_chunk_cache_aside(cow_chunk_cache *cache, bool holds, cow_buffers *aside)
+void cow_chunk_cache_aside(cow_array *array, bool holds, cow_buffers *aside)
 {
+    cow_chunk_cache *cache = array->cache;
+
     *aside = cache->scratch;
     aside->holds = holds;
+    aside->outer = cache->calling;
     cache->held += holds;
+    if (holds)
+        cache->calling = array;
     cache->scratch = (cow_buffers){0};
 }
 
@@ -112,6 +119,35 @@ void cow_chunk_cache_back(cow_chunk_cache *cache, const cow_buffers *aside)
     free_buffers(&cache->scratch);
     cache->scratch = *aside;
     cache->held -= aside->holds;
+    cache->calling = aside->outer;
+}
+
+void cow_chunk_cache_begin_saving(cow_saving *saving)
+{
+    saving->outer = saving->array->cache->saving;
+    saving->array->cache->saving = saving;
+}
+
+void cow_chunk_cache_end_saving(cow_saving *saving)
+{
+    saving->array->cache->saving = saving->outer;
+}
+
+void cow_chunk_cache_interrupted(cow_chunk_cache *cache)
+{
+    if (!cow_chunk_cache_busy(cache))
+        return;
+    for (; cache->saving != NULL; cache->saving = cache->saving->outer)
+        cow_stored_give_up(cache->saving->array, cache->saving->saves, cache->saving->n);
+    if (cache->calling != NULL) {
+        cache->calling->ended = true;
+        cache->calling->filtering = NULL;
+        cache->calling->writing = false;
+        if (cache->calling->heap)
+            cow_heap_interrupted(cache->calling);
+    }
+    cache->calling = NULL;
+    cache->held = 0;
 }
 
 cow_listing *cow_chunk_cache_listing(cow_chunk_cache *cache)
@@ -635,7 +671,7 @@ static bool waits(const cow_array *array)
 
 int cow_array_store(cow_array *array)
 {
-    if (cow_chunk_cache_busy(array->cache))
+    if (cow_chunk_cache_busy(array->cache) || array->waits)
         return 0;
     if (array->heap)
         return cow_heap_store(array);

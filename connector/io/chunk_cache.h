@@ -96,15 +96,27 @@ typedef enum {
 void *cow_chunk_cache_scratch(cow_chunk_cache *cache, cow_buffer_use use, size_t bytes);
 
 /* Functions of the program (conversions, their callbacks, memory managers, filters) may use other datasets of the file, and so
- * these buffers. Before one is called they are put aside, and back when it is over; with HOLDS, for a caller that has entries
- * in its hands, no entry leaves the cache meanwhile. */
+ * these buffers. Before one is called for ARRAY they are put aside, and back when it is over; with HOLDS, for a caller that has
+ * entries in its hands, no entry leaves the cache meanwhile. */
 typedef struct cow_buffers {
     void *bytes[COW_BUFFER_COUNT];
     size_t size[COW_BUFFER_COUNT];
     bool holds;
+    cow_array *outer; /* whose functions run meanwhile */
 } cow_buffers;
-void cow_chunk_cache_aside(cow_chunk_cache *cache, bool holds, cow_buffers *aside);
+void cow_chunk_cache_aside(cow_array *array, bool holds, cow_buffers *aside);
 void cow_chunk_cache_back(cow_chunk_cache *cache, const cow_buffers *aside);
+
+/* Chunks on their way into a pool (stored.c), the innermost call first. Where a function of the program ends the program,
+ * that call never goes on: cow_chunk_cache_interrupted. */
+typedef struct cow_saving {
+    struct cow_saving *outer;
+    cow_array *array;
+    struct cow_save *saves;
+    size_t n;
+} cow_saving;
+void cow_chunk_cache_begin_saving(cow_saving *saving);
+void cow_chunk_cache_end_saving(cow_saving *saving);
 
 /* The stored chunks in row-major order, remembered between calls of cow_array_chunk_by_index, and forgotten when the index
  * of any array changes. */

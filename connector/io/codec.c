@@ -34,6 +34,8 @@ struct cow_codec {
     cow_kept_type *type;
     cow_scratch *encoder; /* NULL until first used */
     cow_scratch *decoder; /* for chunks with this mask: */
+    bool encoding,
+        decoding; /* it is in use; where that call never comes back, since the program ends, it is left, and a new one made */
     uint32_t decoder_mask;
 };
 
@@ -112,8 +114,10 @@ void cow_codec_close(cow_codec *codec)
 {
     if (!codec)
         return;
-    cow_scratch_close(codec->encoder);
-    cow_scratch_close(codec->decoder);
+    if (!codec->encoding)
+        cow_scratch_close(codec->encoder);
+    if (!codec->decoding)
+        cow_scratch_close(codec->decoder);
     cow_kept_type_free(codec->type);
     cow_close(codec->dcpl);
     free(codec->filter);
@@ -221,13 +225,21 @@ done:
 int cow_codec_encode_as(cow_codec *codec, cow_filtering *filtering, const void *chunk, void *out, size_t *size,
                         uint32_t *mask)
 {
+    int status;
+
     *mask = 0;
     if (codec->standard)
         return encode_standard(codec, filtering, chunk, out, size, mask);
-    if (check_available(codec, 0, false) < 0 ||
-        (!codec->encoder && !(codec->encoder = cow_scratch_open(codec->dcpl, codec->type, 0))))
+    if (check_available(codec, 0, false) < 0)
         return -1;
-    return cow_scratch_encode(codec->encoder, filtering, chunk, out, codec->bound, size, mask);
+    if (codec->encoding)
+        codec->encoder = NULL;
+    if (!codec->encoder && !(codec->encoder = cow_scratch_open(codec->dcpl, codec->type, 0)))
+        return -1;
+    codec->encoding = true;
+    status = cow_scratch_encode(codec->encoder, filtering, chunk, out, codec->bound, size, mask);
+    codec->encoding = false;
+    return status;
 }
 
 uint32_t cow_codec_all(const cow_codec *codec)
@@ -309,6 +321,7 @@ int cow_codec_decode_as(cow_codec *codec, cow_filtering *filtering, const void *
                         void *chunk)
 {
     const uint32_t all = cow_codec_all(codec);
+    int status;
 
     mask &= all;
     if (codec->standard || mask == all)
@@ -317,6 +330,8 @@ int cow_codec_decode_as(cow_codec *codec, cow_filtering *filtering, const void *
         return cow_error(COW_CORRUPT, "a stored chunk is damaged: it is empty");
     if (check_available(codec, mask, true) < 0)
         return -1;
+    if (codec->decoding)
+        codec->decoder = NULL;
     if (codec->decoder && codec->decoder_mask != mask) {
         cow_scratch_close(codec->decoder);
         codec->decoder = NULL;
@@ -326,7 +341,10 @@ int cow_codec_decode_as(cow_codec *codec, cow_filtering *filtering, const void *
         return -1;
     /* HDF5 leaves what is between the members of a compound as it was there, where it converts, as it does references */
     memset(chunk, 0, codec->chunk_bytes);
-    return cow_scratch_decode(codec->decoder, filtering, bytes, size, chunk);
+    codec->decoding = true;
+    status = cow_scratch_decode(codec->decoder, filtering, bytes, size, chunk);
+    codec->decoding = false;
+    return status;
 }
 
 int cow_codec_encode_back(cow_codec *codec, cow_filtering *filtering, const void *chunk, void *out, size_t *size,

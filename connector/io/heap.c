@@ -119,7 +119,7 @@ static int move_part(const cow_array *array, uint64_t slot, const cow_heap_part 
           file = select_part(array, slot, part, write && loses_members(array, part, mem_type));
     int status = -1;
 
-    cow_chunk_cache_aside(array->cache, true, &aside);
+    cow_chunk_cache_aside((cow_array *)(uintptr_t)array, true, &aside);
     if (memory < 0)
         cow_error_native("cannot describe a buffer");
     else if (*moving)
@@ -140,6 +140,11 @@ static int move_part(const cow_array *array, uint64_t slot, const cow_heap_part 
 }
 
 /* All elements of a chunk. */
+void cow_heap_interrupted(const cow_array *array)
+{
+    *cow_native_chunk_store_moving(cow_pool_store(array->pool)) = false;
+}
+
 static cow_heap_part whole_chunk(const cow_array *array, const uint64_t chunk[])
 {
     static const uint64_t origin[COW_MAX_RANK];
@@ -756,7 +761,7 @@ static int read_fill(const cow_array *array, hid_t mem_type, hid_t dxpl, uint64_
         cow_buffers aside;
         int status;
 
-        cow_chunk_cache_aside(array->cache, false, &aside);
+        cow_chunk_cache_aside((cow_array *)(uintptr_t)array, false, &aside);
         status = cow_conversion_fill(cow_array_type(array), array->fill, mem_type, dxpl, n, packed);
         cow_chunk_cache_back(array->cache, &aside);
         return status;

@@ -35,6 +35,8 @@ int cow_heap_fill(cow_array *array, const uint64_t chunk[]);
 /* What is known of the content of an entry is not so any more. */
 struct cow_cached_chunk;
 void cow_heap_forget(struct cow_cached_chunk *entry);
+/* A call that moves elements of ARRAY never goes on: cow_chunk_cache_interrupted. */
+void cow_heap_interrupted(const cow_array *array);
 /* cow_array_store for heap arrays. */
 int cow_heap_store(cow_array *array);
 

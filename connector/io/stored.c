@@ -159,7 +159,7 @@ static bool put_aside(cow_array *array, cow_buffers *aside)
         !cow_codec_parallel(array->codec) || (array->filtering != NULL && array->filtering->callback != NULL);
 
     if (programs)
-        cow_chunk_cache_aside(array->cache, true, aside);
+        cow_chunk_cache_aside(array, true, aside);
     return programs;
 }
 
@@ -460,6 +460,15 @@ static void sort_saves(const cow_grid *grid, cow_save *saves, size_t n)
         }
 }
 
+void cow_stored_give_up(cow_array *array, cow_save *saves, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        drop_former(array, &saves[i]);
+        if (!saves[i].settled && saves[i].slot != COW_NO_SLOT)
+            cow_array_drop(array, saves[i].slot);
+    }
+}
+
 int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
                     int (*prepare)(void *context, cow_save *save, void *room), void *context)
 {
@@ -472,6 +481,7 @@ int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
                    .bound = aligned(cow_codec_bound(array->codec))};
     cow_pipeline pipeline = pipeline_for(array, n, l.identity, &l.group);
     size_t places = pipeline.window * l.group;
+    cow_saving saving = {.array = array, .saves = saves, .n = n};
     int status;
 
     sort_saves(&array->grid, saves, n);
@@ -498,12 +508,10 @@ int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
     pipeline.late = encode_group;
     pipeline.last = store_group;
     pipeline.context = &l;
+    cow_chunk_cache_begin_saving(&saving);
     status = cow_pipeline_run(&pipeline);
-    for (size_t i = 0; i < n; i++) {
-        drop_former(array, &saves[i]);
-        if (!saves[i].settled && saves[i].slot != COW_NO_SLOT)
-            cow_array_drop(array, saves[i].slot);
-    }
+    cow_chunk_cache_end_saving(&saving);
+    cow_stored_give_up(array, saves, n);
     return status < 0 ? cow_error_where(array->label, "storing chunks") : 0;
 }
 

@@ -42,6 +42,9 @@ size_t cow_stored_runs(size_t bytes);
 int cow_stored_save(cow_array *array, cow_save *saves, size_t n,
                     int (*prepare)(void *context, cow_save *save, void *room), void *context);
 
+/* A call of that which never goes on, or has ended: what it took of slots that the index does not name is given back. */
+void cow_stored_give_up(cow_array *array, cow_save *saves, size_t n);
+
 typedef struct cow_load {
     const uint64_t *chunk;
     uint64_t slot; /* not a hole */

@@ -10,7 +10,7 @@ int cow_transfer_convert(const cow_transfer *transfer, size_t n, void *packed, v
     cow_buffers aside;
     int status;
 
-    cow_chunk_cache_aside(transfer->array->cache, false, &aside);
+    cow_chunk_cache_aside(transfer->array, false, &aside);
     status = cow_conversion_run(&transfer->conversion, n, packed, background);
     cow_chunk_cache_back(transfer->array->cache, &aside);
     return status < 0 ? cow_error_where(transfer->array->label, "reading or writing") : 0;

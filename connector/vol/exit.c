@@ -104,7 +104,8 @@ int cow_exit_prepare(bool writable)
     if (writable && !exiting.at_exit) {
         if (cow_digest_prepare() < 0)
             return -1;
-        if (atexit(commit_at_exit) != 0)
+        /* twice: the first may end in a filter that calls exit */
+        if (atexit(commit_at_exit) != 0 || atexit(commit_at_exit) != 0)
             return cow_error(COW_MEMORY, "cannot make sure that changes are committed when the program exits");
         exiting.at_exit = true;
     }
