@@ -761,6 +761,61 @@ static void test_copies_into_another_file_keep_its_bounds(void **state)
     free(said[1].data);
 }
 
+/* The creation lists of datasets in a file with history, which has newer layouts than the program asked for, serve in another file whose
+ * upper bound is V18: one in memory, which has no history. */
+static void test_creation_lists_serve_within_older_bounds(void **state)
+{
+    const hsize_t size[] = {3, 3, 3, 20000, 20000, 20000}, chunk[] = {2, 7000}, unlimited = H5S_UNLIMITED;
+    listing said[2] = {{0}};
+    (void)state;
+
+    for (int native = 1; native >= 0; native--) {
+        hid_t fapl = native ? H5Pcopy(native_fapl) : H5Pcreate(H5P_FILE_ACCESS), old = H5Pcopy(fapl), file, plain;
+
+        assert_true(H5Pset_fapl_core(old, 1 << 16, false) >= 0 &&
+                    H5Pset_libver_bounds(old, H5F_LIBVER_EARLIEST, H5F_LIBVER_V18) >= 0);
+        file = create_file(native ? NATIVE : COW, fapl);
+        for (int opened = 0; opened < 2; opened++) {
+            plain = create_file(OTHER, old);
+            for (size_t i = 0; i < COUNT(size); i++) {
+                hid_t space = H5Screate_simple(1, &size[i], i % 3 == 0 ? NULL : &unlimited), dcpl, again;
+                char name[20];
+
+                snprintf(name, sizeof name, "%zu", i);
+                dcpl = H5Pcreate(H5P_DATASET_CREATE);
+                assert_true((i != 0 || H5Pset_layout(dcpl, H5D_COMPACT) >= 0) &&
+                            (i % 3 == 0 || H5Pset_chunk(dcpl, 1, &chunk[i / 3]) >= 0) &&
+                            (i % 3 != 2 || H5Pset_deflate(dcpl, 1) >= 0));
+                if (!opened)
+                    assert_true(
+                        H5Dclose(H5Dcreate2(file, name, H5T_STD_I32LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
+                again = H5Dopen2(file, name, H5P_DEFAULT);
+                assert_true(again >= 0 && H5Pclose(dcpl) >= 0 && (dcpl = H5Dget_create_plist(again)) >= 0 &&
+                            H5Dclose(again) >= 0);
+                H5E_BEGIN_TRY
+                {
+                    again = H5Dcreate2(plain, name, H5T_STD_I32LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+                }
+                H5E_END_TRY
+                say(&said[native], "%d: layout %d of %s: %s\n", opened, (int)H5Pget_layout(dcpl), name,
+                    again < 0 ? "refused" : "made");
+                assert_true(again < 0 || H5Dclose(again) >= 0);
+                H5Pclose(dcpl);
+                H5Sclose(space);
+            }
+            close_file(plain);
+            close_file(file);
+            assert_true((file = H5Fopen(native ? NATIVE : COW, H5F_ACC_RDWR, fapl)) >= 0);
+        }
+        close_file(file);
+        H5Pclose(old);
+        H5Pclose(fapl);
+    }
+    assert_true(same_text("creation lists", &said[1], &said[0]));
+    free(said[0].data);
+    free(said[1].data);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -768,6 +823,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_second_opening_has_the_bounds_of_the_first),
         cmocka_unit_test(test_bounds_hold_through_external_links),
         cmocka_unit_test(test_copies_into_another_file_keep_its_bounds),
+        cmocka_unit_test(test_creation_lists_serve_within_older_bounds),
     };
 
     return test_main(tests, argc, argv, through_begin, through_end);

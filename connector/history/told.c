@@ -52,8 +52,9 @@ static int add_chunks(const cow_dataset *dataset, hid_t list)
 
     for (unsigned d = 0; d < rank; d++)
         chunk[d] = dataset->array.grid.chunk[d];
+    /* H5Pset_chunk_opts makes a list for bounds of 1.10 at least, whatever it sets */
     return pool == NULL || H5Pset_chunk(list, (int)rank, chunk) < 0 ||
-                   H5Pset_chunk_opts(list, pool->plain_edges ? H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS : 0) < 0 ||
+                   (pool->plain_edges && H5Pset_chunk_opts(list, H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) < 0) ||
                    (pool->dcpl >= 0 && !(dataset->row.flags & COW_FLAG_FILTERS_ADDED) &&
                     cow_native_filters_add(list, pool->dcpl) < 0)
                ? -1

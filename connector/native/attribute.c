@@ -283,6 +283,24 @@ static int settle_fill(hid_t list, hid_t type)
     return status;
 }
 
+int cow_native_dcpl_for_any_bounds(hid_t dcpl)
+{
+    H5D_layout_t layout = H5Pget_layout(dcpl);
+    hsize_t chunk[H5S_MAX_RANK];
+    unsigned options;
+    int rank;
+
+    if (layout == H5D_COMPACT || layout == H5D_CONTIGUOUS) {
+        if (H5Pset_layout(dcpl, layout) >= 0)
+            return 0;
+    } else if (layout != H5D_CHUNKED)
+        return 0;
+    else if ((rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk)) >= 0 && H5Pget_chunk_opts(dcpl, &options) >= 0 &&
+             H5Pset_chunk(dcpl, rank, chunk) >= 0 && (options == 0 || H5Pset_chunk_opts(dcpl, options) >= 0))
+        return 0;
+    return cow_error_native("cannot put together the creation properties of a dataset");
+}
+
 hid_t cow_native_dcpl_placeless(hid_t dcpl, hid_t type)
 {
     size_t size = 0;

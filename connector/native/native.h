@@ -329,6 +329,9 @@ hid_t cow_native_space_placeless(hid_t space);
 int cow_native_filters_add(hid_t to, hid_t from);
 /* Creation properties of a dataset of TYPE: its filters and its fill value may be such messages. */
 hid_t cow_native_dcpl_placeless(hid_t dcpl, hid_t type);
+/* The list that HDF5 gives of a dataset has the version of its layout message, and is of no use in a file whose upper bound is older:
+ * DCPL becomes one for any bounds, as a program makes it. */
+int cow_native_dcpl_for_any_bounds(hid_t dcpl);
 /* Have the dataspaces one extent, and one maximum of it? H5Sextent_equal says no where a file of HDF5 1.8 or older
  * leaves out the maximum, which means that it is the extent. */
 bool cow_native_space_same_extent(hid_t a, hid_t b);

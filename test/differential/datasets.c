@@ -306,7 +306,7 @@ bool op_again(void)
     void *values[2];
     size_t elements;
     const char *at = some(AT_DATASET);
-    if (!at)
+    if (!at || !takes_newest_formats() /* D48 */)
         return false;
     snprintf(path, sizeof path, "%s", at);
     if (!OPEN("H5Dopen", set, H5Dopen2(w.file.id[s], path, H5P_DEFAULT)))

@@ -133,8 +133,8 @@
  * D47  Objects without a link while the metadata cache is small: native HDF5 1.14.5 forgets that they have none when it evicts
  *      their header, and deletes them with the last handle. None are made then. test_access has them.
  * D48  What native HDF5 refuses because the upper library bound is below V112, and h5cow does not, since a file with history
- *      has at least the formats of HDF5 1.10 (D2): references of HDF5 1.12 in a dataset or attribute, and H5Ocopy of objects
- *      whose messages are newer. They are left out then.
+ *      has at least the formats of HDF5 1.10 (D2): references of HDF5 1.12 in a dataset or attribute, H5Ocopy of objects whose
+ *      messages are newer, and H5Dcreate with the creation list of a dataset whose layout is. They are left out then.
  * D49  H5Pset_evict_on_close of a file that is written: native HDF5 1.14.5 cannot close datasets of it ("Pinned entries still
  *      need evicted?!", H5C_evict_tagged_entries) after H5Dwrite_multi, H5Ocopy or where their type is a named one, and then
  *      crashes in H5Fclose (H5D_flush_all). Only files that are read have it.
