@@ -5,7 +5,9 @@
 #include "child.h"
 #include "history/history.h"
 #include "object.h"
+#include "progress.h"
 #include "state.h"
+#include "tally.h"
 
 #include <getopt.h>
 #include <math.h>
@@ -15,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BOX ((size_t)8 << 20) /* bytes that are read at once */
+#define BOX ((size_t)32 << 20) /* bytes that are read at once */
 
 const char cli_bisect_help[] =
     "Usage: h5cow bisect [OPTION]... FILE[@REV] [PATH] [-- COMMAND [ARGUMENT]...]\n\n"
@@ -132,9 +134,11 @@ static bool holds(relation how, long double value, long double number)
 /* ---- datasets ---- */
 
 typedef struct numbers {
-    hid_t dataset, space;
-    uint64_t elements, count, nans; /* all; numbers that were looked at; what was none */
-    long double min, max, sum;
+    hid_t dataset, space, type; /* the type in memory */
+    uint64_t elements;          /* all */
+    cli_tally tally;            /* of those that were looked at */
+    uint64_t done;              /* how many these are */
+    const char *version;        /* for the progress bar */
 } numbers;
 
 static int add_box(void *context, unsigned rank, const hsize_t start[], const hsize_t count[])
@@ -143,18 +147,13 @@ static int add_box(void *context, unsigned rank, const hsize_t start[], const hs
     cli_box box;
     int status = 0;
 
-    if (cli_box_read(&box, n->dataset, n->space, H5T_NATIVE_LDOUBLE, rank, start, count) < 0)
+    if (cli_box_read(&box, n->dataset, n->space, n->type, rank, start, count) < 0)
         status = cow_error_native("its elements");
-    for (uint64_t i = 0; status == 0 && i < box.count; i++) {
-        long double value = ((const long double *)(const void *)box.value)[i];
-        if (isnan(value)) {
-            n->nans++;
-            continue;
-        }
-        n->min = n->count == 0 || value < n->min ? value : n->min;
-        n->max = n->count == 0 || value > n->max ? value : n->max;
-        n->sum += value;
-        n->count++;
+    else {
+        char what[80];
+        cli_tally_add(&n->tally, n->type, box.value, box.count);
+        snprintf(what, sizeof what, "version %.60s", n->version);
+        cli_progress(what, n->done += box.count, n->elements);
     }
     cli_box_close(&box, false);
     return status;
@@ -183,7 +182,7 @@ static int add_all(numbers *n)
 
     if (n->elements == 0)
         return 0;
-    if (cow_box_of(n->space, BOX / sizeof(long double), box) < 0)
+    if (cow_box_of(n->space, BOX / H5Tget_size(n->type), box) < 0)
         return cow_error_native("its shape");
     return cow_boxes(n->space, box, add_box, n) == 0 ? 0 : cow_error_pending() ? -1 : cow_error_native("its shape");
 }
@@ -200,30 +199,31 @@ static long double held(long double number, hid_t type)
 static bool bad_numbers(const expression *e, const numbers *n, hid_t type)
 {
     const long double number = held(e->number, type);
+    const cli_tally *t = &n->tally;
 
     switch (e->what) {
     case MIN:
-        return n->count > 0 && holds(e->relation, n->min, number);
+        return t->count > 0 && holds(e->relation, t->min, number);
     case MAX:
-        return n->count > 0 && holds(e->relation, n->max, number);
+        return t->count > 0 && holds(e->relation, t->max, number);
     case MEAN:
-        return n->count > 0 && holds(e->relation, n->sum / (long double)n->count, number);
+        return t->count > 0 && holds(e->relation, t->sum / (long double)t->count, number);
     case SUM:
-        return holds(e->relation, n->sum, number);
+        return holds(e->relation, t->sum, number);
     case NANS:
-        return holds(e->relation, (long double)n->nans, e->number);
+        return holds(e->relation, (long double)t->nans, e->number);
     case SIZE:
         return holds(e->relation, (long double)n->elements, e->number);
     case ELEMENT:
-        return n->count + n->nans > 0 && holds(e->relation, n->nans > 0 ? NAN : n->sum, number);
+        return t->count + t->nans > 0 && holds(e->relation, t->nans > 0 ? NAN : t->sum, number);
     }
     return false;
 }
 
-/* 1: EXPRESSION holds of the dataset, 0: not, or there is no such element; -1: cow_error. */
-static int measure_dataset(const expression *e, hid_t dataset)
+/* 1: EXPRESSION holds of the dataset of VERSION, 0: not, or there is no such element; -1: cow_error. */
+static int measure_dataset(const expression *e, hid_t dataset, const char *version)
 {
-    numbers n = {.dataset = dataset, .space = H5Dget_space(dataset)};
+    numbers n = {.dataset = dataset, .space = H5Dget_space(dataset), .version = version};
     hid_t type = H5Dget_type(dataset);
     hsize_t extent[H5S_MAX_RANK];
     int rank = n.space < 0 ? -1 : H5Sget_simple_extent_dims(n.space, extent, NULL), status = 0;
@@ -233,10 +233,11 @@ static int measure_dataset(const expression *e, hid_t dataset)
         status = cow_error_native("its type or shape");
     else if (class != H5T_INTEGER && class != H5T_FLOAT)
         status = cow_error(COW_USAGE, "it does not hold numbers");
-    else if (e->what == ELEMENT)
-        status = add_element(&n, e, (unsigned)rank, extent);
-    else if (e->what != SIZE)
-        status = add_all(&n);
+    else {
+        n.type = cli_tally_type(type);
+        status = e->what == ELEMENT ? add_element(&n, e, (unsigned)rank, extent) : e->what == SIZE ? 0 : add_all(&n);
+    }
+    cli_progress_end();
     if (status == 0)
         status = bad_numbers(e, &n, type);
     cow_close(type, n.space);
@@ -275,7 +276,7 @@ static verdict ask_dataset(const bisection *b, const char *name)
     dataset = H5Oopen(state.through, b->path, H5P_DEFAULT);
     if (dataset < 0 || H5Iget_type(dataset) != H5I_DATASET)
         found = LEFT_OUT;
-    else if ((bad = measure_dataset(&b->expression, dataset)) >= 0)
+    else if ((bad = measure_dataset(&b->expression, dataset, name)) >= 0)
         found = bad ? BAD : GOOD;
     else
         cli_fail("'%s' of version %s cannot be looked at: %s", b->path, name, cli_reason(why, sizeof why));

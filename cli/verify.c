@@ -12,6 +12,7 @@
 #include "recover.h"
 
 #include "base/error.h"
+#include "base/options.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -129,7 +130,6 @@ static int check_file(cli_check *check, const char *since, FILE *to)
 
 static int child(const char *name, const char *since, FILE *to)
 {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
     char why[1200];
     struct stat size;
     cli_file file;
@@ -171,7 +171,7 @@ static int child(const char *name, const char *since, FILE *to)
     }
     cli_check check = {.file = &file, .at = tell_at, .context = to};
     check.file_size = stat(file.name, &size) == 0 ? (uint64_t)size.st_size : UINT64_MAX;
-    check.threads = processors < 1 ? 1 : processors > 64 ? 64 : (unsigned)processors;
+    check.threads = cow_threads_default();
     status = check_file(&check, since, to);
     cli_check_free(&check);
 done:

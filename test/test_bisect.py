@@ -202,3 +202,42 @@ def test_numbers_are_those_that_the_dataset_can_hold(history):
     assert first("--bad", "[3,4] == 0.1", path, "/x") == "2"
     assert bisect("--bad", "max > 0.1", path, "/x", code=1)["first_bad"] is None
     assert "is no expression" in h5cow("bisect", "--bad", "max == nan", path, "/x", code=2)
+
+
+TYPES = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "f16", ">i2", ">u8", ">f4", ">f8"]
+
+
+def test_numbers_of_every_type_come_to_what_numpy_says(programs, tmp_path):
+    """Whole numbers, whose sum is exact in any order; more than a thread adds at a time; NaN beside them."""
+    draw = random.Random(seed())
+    print(again())
+    path = tmp_path / "types.h5"
+    count = draw.randrange(150_000, 250_000)
+    done = programs.python(
+        """
+import json
+answers = {}
+r = np.random.default_rng(int(sys.argv[3]))
+with h5py.File(sys.argv[1], 'w') as f:
+    for t in sys.argv[4:]:
+        kind, info = np.dtype(t), (np.iinfo if np.dtype(t).kind in 'iu' else np.finfo)(t)
+        least, most = (info.min, info.max) if kind.kind in 'iu' else (-1000, 1000)
+        values = r.integers(max(least, -2**40), min(most, 2**40), int(sys.argv[2])).astype(t)
+        if kind.kind in 'iu':
+            values[[7, -7]] = least, most
+        else:
+            values[r.integers(0, len(values), 9)] = np.nan
+        f.create_dataset(t, data=values, chunks=(10_000,), shuffle=True, compression=1)
+        numbers = [int(v) for v in values[~np.isnan(values)]]
+        answers[t] = [min(numbers), max(numbers), sum(numbers), len(values) - len(numbers)]
+print(json.dumps(answers))
+""",
+        path, count, seed(), *TYPES,
+    )
+    assert done.returncode == 0, done.stderr
+    for name, (least, most, total, nans) in json.loads(done.stdout).items():
+        for what, number in (("min", least), ("max", most), ("sum", total), ("nan", nans)):
+            if abs(number) >= 2**64:  # more than the format of the processor holds
+                continue
+            assert first("-b", f"{what} == {number}", path, f"/{name}") == "1", (name, what, number)
+            assert bisect("-b", f"{what} < {number}", path, f"/{name}", code=1)["first_bad"] is None

@@ -44,7 +44,7 @@ static const struct {
 #define CODECS (sizeof codecs / sizeof *codecs)
 static const char *const shuffles[] = {"none", "byte", "bit"};
 
-static unsigned threads_default(void)
+unsigned cow_threads_default(void)
 {
     cpu_set_t mine;
     long cores = sched_getaffinity(0, sizeof mine, &mine) == 0 ? CPU_COUNT(&mine) : sysconf(_SC_NPROCESSORS_ONLN);
@@ -67,7 +67,7 @@ static cow_options *options_default(void)
     options->cache_bytes = CACHE_DEFAULT;
     options->memory_bytes = MEMORY_DEFAULT;
     options->pieces_least = COW_PIECES_DEFAULT;
-    options->threads = threads_default();
+    options->threads = cow_threads_default();
     return options;
 }
 

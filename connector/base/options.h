@@ -58,6 +58,8 @@ cow_options *cow_options_copy(const cow_options *options);
 /* A string that parses to the same options, or is refused again; free() it. NULL when out of memory. */
 char *cow_options_text(const cow_options *options);
 void cow_options_free(cow_options *options);
+/* How many threads are used where no option says: the cores that this process may run on, at most 8. */
+unsigned cow_threads_default(void);
 /* 0: a version may be called NAME. -1: it may not, and what is allowed; the message begins with WHAT. */
 int cow_version_name_check(const char *what, const char *name);
 /* The same where it would be taken for a revision that means something else. The message begins with WHERE. */
