@@ -1,5 +1,6 @@
 /* For LD_PRELOAD: every file is on the file system whose number FAKE_FS holds (hexadecimal), and with FAKE_NO_LOCKS
- * that one has no locks. With FAKE_NO_ATTRIBUTES it takes no extended attributes: that holds errno. With FAKE_BAD=FIRST-END,FIRST-END... no file gives back bytes between these. */
+ * that one has no locks. With FAKE_NO_ATTRIBUTES it takes no extended attributes, with FAKE_NO_PERMISSIONS
+ * it keeps no permissions: these hold errno, 0 for one that says nothing. With FAKE_BAD=FIRST-END,FIRST-END... no file gives back bytes between these. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -73,4 +75,16 @@ int fsetxattr(int fd, const char *name, const void *value, size_t size, int flag
         return -1;
     }
     return real(fd, name, value, size, flags);
+}
+
+int fchmod(int fd, mode_t mode)
+{
+    int (*real)(int, mode_t) = (int (*)(int, mode_t))dlsym(RTLD_NEXT, "fchmod");
+    const char *number = getenv("FAKE_NO_PERMISSIONS");
+
+    if (number != NULL) {
+        errno = atoi(number);
+        return errno == 0 ? 0 : -1;
+    }
+    return real(fd, mode);
 }

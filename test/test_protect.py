@@ -1,6 +1,7 @@
 """Protected files: nobody but programs with h5cow can write them, so none without can empty them. As a user who is not root, whom
 permissions keep from nothing. docs/promises.md, "Protection"."""
 
+import errno
 import json
 import os
 import pathlib
@@ -13,7 +14,7 @@ import tempfile
 import time
 
 import pytest
-from conftest import BUILD, PLUGINS, STOCK
+from conftest import BUILD, H5COW, PLUGINS, STOCK
 from sessions import Refused, Session
 from waiting import WAITING
 
@@ -330,3 +331,94 @@ def test_reader_that_may_not_write_an_emptied_file_says_nothing(user):
     if "user.h5cow" in os.listxattr(path):
         assert "had a history" in user.run(*reading, env=user.ours).stderr
     assert user.run(*reading, env=user.ours).stderr == ""
+
+
+# ---- file systems without permissions ----
+
+@pytest.mark.parametrize("number", [0, errno.EPERM])
+def test_file_system_that_keeps_no_permissions_is_found_out(user, number):
+    """Of FAT some refuse to change them (EPERM), and some say nothing."""
+    path = user.folder / "run.h5"
+    user.write(path, 1, "w")
+    shutil.copy(BUILD / "test/libfake_fs.so", user.folder)
+    fake = {"LD_PRELOAD": str(user.folder / "libfake_fs.so"), "FAKE_NO_PERMISSIONS": str(number)}
+    done = user.run(user.command, "protect", path, env={**user.stock, "HDF5_PLUGIN_PATH": user.ours["HDF5_PLUGIN_PATH"], **fake})
+    assert done.returncode == 2 and "keeps no permissions" in done.stderr, done.stderr
+    assert mode(path) == 0o644 and json.loads(user.cow("doctor", "--json", path))["file"]["protected"] is False
+    session = [sys.executable, "-c", "import h5py, sys\nf = h5py.File(sys.argv[1], 'r+')\nf['x'][()] += 1\nf.flush()\nf['x'][()] += 1\nf.close()", path]
+    for _ in range(2):
+        done = user.run(*session, env={**user.ours, "HDF5_VOL_CONNECTOR": "h5cow protect=on", **fake})
+        assert done.returncode == 0 and "is not protected" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert json.loads(user.cow("doctor", "--json", path))["file"]["protected"] is False
+    assert mode(path) == 0o644 and versions(user, path) == 3
+    user.cow("verify", path)
+
+
+@pytest.mark.parametrize("kind", ["vfat", "exfat"])
+def test_fat(user, kind, tmp_path):
+    mkfs = shutil.which(f"mkfs.{kind}")
+    if os.geteuid() != 0 or mkfs is None or kind not in pathlib.Path("/proc/filesystems").read_text():
+        pytest.skip(f"{kind} cannot be mounted here: this takes root, mkfs.{kind}, and a kernel that has it")
+    image, folder = tmp_path / "image", tmp_path / "fat"
+    folder.mkdir()
+    with open(image, "wb") as file:
+        file.truncate(64 << 20)
+    subprocess.run([mkfs, str(image)], check=True, capture_output=True)
+    done = subprocess.run(["mount", "-o", f"loop,uid={USER}", str(image), str(folder)], capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.skip(f"{kind} cannot be mounted here: {done.stderr}")
+    try:
+        path = folder / "run.h5"
+        env = {**STOCK, "HDF5_PLUGIN_PATH": PLUGINS}
+        done = subprocess.run([H5COW, "run", "--", sys.executable, "-c", f"import h5py\nh5py.File({str(path)!r}, 'w')['x'] = 1"], env=env)
+        assert done.returncode == 0
+        done = subprocess.run([H5COW, "protect", str(path)], env=env, capture_output=True, text=True)
+        assert done.returncode == 2 and "keeps no permissions" in done.stderr, done.stderr
+        assert subprocess.run([H5COW, "verify", str(path)], env=env).returncode == 0
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+# ---- programs that ask whether they may write ----
+
+PANDAS = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import pandas
+frame = pandas.DataFrame({"a": [1.0, 2.0], "b": [int(sys.argv[2]), 4]})
+frame.to_hdf(sys.argv[1], key="frame", mode="a", format=sys.argv[3])
+assert pandas.read_hdf(sys.argv[1], "frame").equals(frame)
+with pandas.HDFStore(sys.argv[1], "a") as store:
+    store.append("rows", frame)
+    assert store.get_storer("rows").nrows % 2 == 0
+"""
+PYTABLES = """
+import sys, tables
+with tables.open_file(sys.argv[1], "a") as file:
+    if "/array" in file:
+        file.remove_node("/array")
+    file.create_array("/", "array", [int(sys.argv[2])] * 5)
+with tables.open_file(sys.argv[1], "r+") as file:
+    file.root.array[0] = 7
+assert tables.open_file(sys.argv[1]).root.array[0] == 7
+"""
+
+
+@pytest.mark.parametrize("module, code, options", [("pandas", PANDAS, "table"), ("pandas", PANDAS, "fixed"), ("tables", PYTABLES, "")])
+def test_pandas_and_pytables_write_a_protected_file_with_run_writable(user, module, code, options):
+    for name in ("tables", module):
+        if user.run(sys.executable, "-c", f"import {name}").returncode != 0:
+            pytest.skip(f"there is no {name}")
+    path = user.folder / "run.h5"
+    words = [sys.executable, "-c", code, path]
+    user.cow("run", "--", *words, 1, options)
+    user.cow("protect", path)
+    before = versions(user, path)
+    refused = user.cow("run", "--", *words, 2, options, code=1)
+    assert "ermission" in refused or "rite" in refused, refused
+    assert versions(user, path) == before and mode(path) == 0o444
+    for value in (3, 4):
+        user.cow("run", "--writable", path, "--", *words, value, options)
+        assert mode(path) == 0o444
+    assert versions(user, path) > before
+    user.cow("verify", path)

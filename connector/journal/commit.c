@@ -786,7 +786,7 @@ int cow_journal_commit(cow_journal *journal, bool closing)
         return -1;
     cow_label_committed(journal);
     if (!journal->committed)
-        cow_withhold(journal); /* after the first one: nobody is kept from a file that holds nothing yet */
+        cow_withhold_end(journal); /* after the first one: nobody is kept from a file that holds nothing yet */
     journal->committed = true;
     return 0;
 }

@@ -2,6 +2,7 @@
 #include "journal/internal.h"
 
 #include "base/error.h"
+#include "base/witness.h"
 #include "journal/locks.h"
 
 #include <unistd.h>
@@ -32,6 +33,22 @@ void cow_withhold(const cow_journal *journal)
 {
     if (journal->slot.withheld != 0 && journal->slot.sequence > 0)
         cow_withhold_from(&journal->disk);
+}
+
+void cow_withhold_end(cow_journal *journal)
+{
+    struct stat about;
+
+    cow_withhold(journal);
+    if (!journal->options.protect || journal->slot.withheld == 0 || journal->phase != COW_JOURNAL_IDLE ||
+        journal->disk.calls->fstat(journal->disk.calls->context, journal->disk.fd, &about) < 0 ||
+        (about.st_mode & WRITE) == 0 || cow_lock_is_lifted(&journal->disk))
+        return;
+    cow_tell("%s: the file is not protected: the file system keeps no permissions", journal->name);
+    journal->options.protect = false;
+    journal->slot.withheld = 0;
+    if (cow_journal_put_slot(journal) < 0) /* the next commit says it */
+        cow_error_clear();
 }
 
 void cow_withhold_begin(cow_journal *journal)
