@@ -785,8 +785,11 @@ int cow_journal_commit(cow_journal *journal, bool closing)
     if (put_commit(journal, &extent, frames, apply_now(journal, closing)) < 0)
         return -1;
     cow_label_committed(journal);
-    if (!journal->committed)
-        cow_withhold_end(journal); /* after the first one: nobody is kept from a file that holds nothing yet */
+    if (!journal->committed) {
+        cow_withhold(journal); /* after the first one: nobody is kept from a file that holds nothing yet */
+        if (cow_withhold_fails(journal) && cow_journal_put_slot(journal) < 0)
+            cow_error_clear(); /* the next commit says it */
+    }
     journal->committed = true;
     return 0;
 }

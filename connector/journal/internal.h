@@ -139,10 +139,11 @@ mode_t cow_withheld_mode(unsigned withheld);
 void cow_withhold_from(const cow_disk *disk);
 /* The same of JOURNAL's file, if it is protected. */
 void cow_withhold(const cow_journal *journal);
-/* Before a commit: the option `protect`, where the file is not protected yet; and after the first of an opening, the same of JOURNAL's file. Where the
- * option asked for what the file system cannot do, the file is not protected, and that is said. */
+/* Before a commit: the option `protect`, where the file is not protected yet. */
 void cow_withhold_begin(cow_journal *journal);
-void cow_withhold_end(cow_journal *journal);
+/* After cow_withhold. true: the option asked for what the file system cannot do, which is said. The file is not protected then, and its slot is
+ * to be written again. */
+bool cow_withhold_fails(cow_journal *journal);
 
 /* label.c. false: it has none, or of another form. */
 bool cow_label_get(const cow_disk *disk, cow_label *label);

@@ -35,20 +35,18 @@ void cow_withhold(const cow_journal *journal)
         cow_withhold_from(&journal->disk);
 }
 
-void cow_withhold_end(cow_journal *journal)
+bool cow_withhold_fails(cow_journal *journal)
 {
     struct stat about;
 
-    cow_withhold(journal);
     if (!journal->options.protect || journal->slot.withheld == 0 || journal->phase != COW_JOURNAL_IDLE ||
         journal->disk.calls->fstat(journal->disk.calls->context, journal->disk.fd, &about) < 0 ||
         (about.st_mode & WRITE) == 0 || cow_lock_is_lifted(&journal->disk))
-        return;
+        return false;
     cow_tell("%s: the file is not protected: the file system keeps no permissions", journal->name);
     journal->options.protect = false;
     journal->slot.withheld = 0;
-    if (cow_journal_put_slot(journal) < 0) /* the next commit says it */
-        cow_error_clear();
+    return true;
 }
 
 void cow_withhold_begin(cow_journal *journal)
