@@ -778,27 +778,30 @@ static void test_creation_lists_serve_within_older_bounds(void **state)
         for (int opened = 0; opened < 2; opened++) {
             plain = create_file(OTHER, old);
             for (size_t i = 0; i < COUNT(size); i++) {
-                hid_t space = H5Screate_simple(1, &size[i], i % 3 == 0 ? NULL : &unlimited), dcpl, again;
+                hid_t space = H5Screate_simple(1, &size[i], i % 3 == 0 || i == 2 ? NULL : &unlimited), dcpl, again;
+                H5D_alloc_time_t time;
                 char name[20];
 
                 snprintf(name, sizeof name, "%zu", i);
                 dcpl = H5Pcreate(H5P_DATASET_CREATE);
-                assert_true((i != 0 || H5Pset_layout(dcpl, H5D_COMPACT) >= 0) &&
-                            (i % 3 == 0 || H5Pset_chunk(dcpl, 1, &chunk[i / 3]) >= 0) &&
-                            (i % 3 != 2 || H5Pset_deflate(dcpl, 1) >= 0));
+                assert_true(
+                    (i != 0 || H5Pset_layout(dcpl, H5D_COMPACT) >= 0) &&
+                    (i % 3 == 0 || H5Pset_chunk(dcpl, 1, &chunk[i / 3]) >= 0) &&
+                    (i % 3 != 2 || H5Pset_deflate(dcpl, 1) >= 0) &&
+                    (i == 0 || H5Pset_alloc_time(dcpl, i % 3 == 0 ? H5D_ALLOC_TIME_EARLY : H5D_ALLOC_TIME_LATE) >= 0));
                 if (!opened)
                     assert_true(
                         H5Dclose(H5Dcreate2(file, name, H5T_STD_I32LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT)) >= 0);
                 again = H5Dopen2(file, name, H5P_DEFAULT);
                 assert_true(again >= 0 && H5Pclose(dcpl) >= 0 && (dcpl = H5Dget_create_plist(again)) >= 0 &&
-                            H5Dclose(again) >= 0);
+                            H5Dclose(again) >= 0 && H5Pget_alloc_time(dcpl, &time) >= 0);
                 H5E_BEGIN_TRY
                 {
                     again = H5Dcreate2(plain, name, H5T_STD_I32LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
                 }
                 H5E_END_TRY
-                say(&said[native], "%d: layout %d of %s: %s\n", opened, (int)H5Pget_layout(dcpl), name,
-                    again < 0 ? "refused" : "made");
+                say(&said[native], "%d: layout %d of %s, allocated at %d: %s\n", opened, (int)H5Pget_layout(dcpl), name,
+                    (int)time, again < 0 ? "refused" : "made");
                 assert_true(again < 0 || H5Dclose(again) >= 0);
                 H5Pclose(dcpl);
                 H5Sclose(space);

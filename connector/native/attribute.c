@@ -286,17 +286,22 @@ static int settle_fill(hid_t list, hid_t type)
 int cow_native_dcpl_for_any_bounds(hid_t dcpl)
 {
     H5D_layout_t layout = H5Pget_layout(dcpl);
+    H5D_alloc_time_t before, after;
     hsize_t chunk[H5S_MAX_RANK];
     unsigned options;
     int rank;
+    bool good;
 
-    if (layout == H5D_COMPACT || layout == H5D_CONTIGUOUS) {
-        if (H5Pset_layout(dcpl, layout) >= 0)
-            return 0;
-    } else if (layout != H5D_CHUNKED)
+    if (layout != H5D_COMPACT && layout != H5D_CONTIGUOUS && layout != H5D_CHUNKED)
         return 0;
-    else if ((rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk)) >= 0 && H5Pget_chunk_opts(dcpl, &options) >= 0 &&
-             H5Pset_chunk(dcpl, rank, chunk) >= 0 && (options == 0 || H5Pset_chunk_opts(dcpl, options) >= 0))
+    good = H5Pget_alloc_time(dcpl, &before) >= 0;
+    if (layout == H5D_CHUNKED)
+        good = good && (rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk)) >= 0 && H5Pget_chunk_opts(dcpl, &options) >= 0 &&
+               H5Pset_chunk(dcpl, rank, chunk) >= 0 && (options == 0 || H5Pset_chunk_opts(dcpl, options) >= 0);
+    else
+        good = good && H5Pset_layout(dcpl, layout) >= 0;
+    /* to set the layout may set when space is allocated */
+    if (good && H5Pget_alloc_time(dcpl, &after) >= 0 && (after == before || H5Pset_alloc_time(dcpl, before) >= 0))
         return 0;
     return cow_error_native("cannot put together the creation properties of a dataset");
 }
