@@ -364,6 +364,59 @@ static void program_parameters(side *s)
     H5Sclose(space);
 }
 
+#define SIZED (FILTER + 1)
+
+static size_t pass(unsigned flags, size_t count, const unsigned values[], size_t bytes, size_t *room, void **buffer)
+{
+    (void)flags, (void)count, (void)values, (void)room, (void)buffer;
+    return bytes;
+}
+
+/* Its parameter is the size of an element. */
+static herr_t take_size(hid_t dcpl, hid_t type, hid_t space)
+{
+    const unsigned size = (unsigned)H5Tget_size(type);
+
+    (void)space;
+    return H5Pmodify_filter(dcpl, SIZED, 0, 1, &size);
+}
+
+/* References have the size of the addresses in the file. */
+static void program_references(side *s)
+{
+    static const H5Z_class2_t class = {H5Z_CLASS_T_VERS, SIZED, 1, 1, "sized", NULL, take_size, pass};
+    hid_t space = line(ELEMENTS), dcpl = H5Pcreate(H5P_DATASET_CREATE), told, fcpl, file, dataset;
+    const hsize_t chunk = CHUNK;
+
+    assert_true(H5Zregister(&class) >= 0 && H5Pset_chunk(dcpl, 1, &chunk) >= 0 &&
+                H5Pset_filter(dcpl, SIZED, 0, 0, NULL) >= 0);
+    for (size_t bytes = 4; bytes <= 8; bytes += 4) {
+        unsigned flags, size = 0;
+        size_t count = 1;
+
+        fcpl = H5Pcreate(H5P_FILE_CREATE);
+        assert_true(H5Pset_sizes(fcpl, bytes, 8) >= 0);
+        file = H5Fcreate(s->path, H5F_ACC_TRUNC, fcpl, s->fapl);
+        dataset = H5Dcreate2(file, "x", H5T_STD_REF, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+        told = H5Dget_create_plist(dataset);
+        said(s, "parameters", H5Pget_filter_by_id2(told, SIZED, &flags, &count, &size, 0, NULL, NULL));
+        say(&s->text, "addresses of %zu bytes: %u\n", bytes, size);
+        H5Pclose(told);
+        said(s, "closed", H5Dclose(dataset));
+        said(s, "closed", H5Fclose(file));
+        H5Pclose(fcpl);
+        remove(s->path);
+    }
+    H5Pclose(dcpl);
+    H5Sclose(space);
+}
+
+static void test_parameters_that_are_computed_from_references(void **state)
+{
+    (void)state;
+    both("parameters of references", program_references);
+}
+
 static void test_parameters_are_computed_from_those_that_are_given(void **state)
 {
     (void)state;
@@ -592,6 +645,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_filter_that_refuses_is_asked_once),
         cmocka_unit_test(test_a_refusal_leaves_what_native_leaves),
         cmocka_unit_test(test_parameters_are_computed_from_those_that_are_given),
+        cmocka_unit_test(test_parameters_that_are_computed_from_references),
         cmocka_unit_test(test_a_chunk_that_a_filter_refuses_is_lost_alone),
         cmocka_unit_test(test_a_filter_that_is_missing),
         cmocka_unit_test(test_a_filter_that_is_taken_away),

@@ -624,15 +624,19 @@ static int write_head(cow_file *file, const cow_creation *wanted, hid_t type, in
 }
 
 /* The parameters that the program's filters compute: *COMPUTED is DCPL with them, or DCPL itself. 1: *NO_POOL says why not; -1. */
-static int ask_filters(const cow_creation *wanted, hid_t dcpl, hid_t *computed, cow_no_pool *no_pool)
+static int ask_filters(cow_file *file, const cow_creation *wanted, hid_t dcpl, hid_t *computed, cow_no_pool *no_pool)
 {
+    hid_t fcpl;
     int status;
 
     *computed = dcpl;
     if (wanted->computed || cow_pipeline_stable(dcpl)) /* HDF5 asks its own when it makes the pool */
         return 0;
-    if ((status = cow_scratch_ask(dcpl, wanted->type, wanted->space, computed, &no_pool->records)) > 0)
+    if ((fcpl = cow_native_file_fcpl(file->native)) < 0)
+        return -1;
+    if ((status = cow_scratch_ask(fcpl, dcpl, wanted->type, wanted->space, computed, &no_pool->records)) > 0)
         no_pool->refused = true;
+    H5Pclose(fcpl);
     return status;
 }
 
@@ -669,7 +673,7 @@ cow_dataset *cow_dataset_create(cow_file *file, const cow_creation *wanted, void
         root.maximum[d] = most[d] == H5S_UNLIMITED ? COW_UNLIMITED : most[d];
         root.chunk[d] = chunk[d];
     }
-    if (ask_filters(wanted, chunked, &computed, no_pool) != 0 ||
+    if (ask_filters(file, wanted, chunked, &computed, no_pool) != 0 ||
         add_compressor(file, computed, type, rank, chunk, &row) < 0)
         goto done;
     if ((found = cow_pools_find(file, type, chunked, computed, &row.pool)) != 0) {

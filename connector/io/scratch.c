@@ -27,20 +27,22 @@ struct cow_scratch {
     cow_kept_type *type;     /* the caller's */
 };
 
-/* An empty file in memory. Open files of this driver are told apart by name, and HDF5 looks for a file of that name on
- * disk first: so it is one that nobody else uses. */
-static hid_t create_file(const void *owner)
+/* An empty file in memory, with addresses as large as in one with FCPL, which make out the size of references. Open files of this driver
+ * are told apart by name, and HDF5 looks for a file of that name on disk first: so it is one that nobody else uses. */
+static hid_t create_file(const void *owner, hid_t fcpl)
 {
     char name[64];
-    hid_t file = H5I_INVALID_HID, fapl = H5Pcreate(H5P_FILE_ACCESS), native = cow_native_id();
+    hid_t file = H5I_INVALID_HID, fapl = H5Pcreate(H5P_FILE_ACCESS), own = H5Pcreate(H5P_FILE_CREATE),
+          native = cow_native_id();
+    size_t address, length;
 
     snprintf(name, sizeof name, "h5cow-scratch-%ld-%p", (long)getpid(), owner);
-    if (fapl < 0 || native < 0 || H5Pset_vol(fapl, native, NULL) < 0 ||
+    if (fapl < 0 || own < 0 || native < 0 || H5Pget_sizes(fcpl, &address, &length) < 0 ||
+        H5Pset_sizes(own, address, length) < 0 || H5Pset_vol(fapl, native, NULL) < 0 ||
         H5Pset_fapl_core(fapl, FILE_INCREMENT, false) < 0 || H5Pset_fclose_degree(fapl, H5F_CLOSE_WEAK) < 0 ||
-        (file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, fapl)) < 0)
+        (file = H5Fcreate(name, H5F_ACC_TRUNC, own, fapl)) < 0)
         cow_error_native("cannot make a scratch file in memory for filters");
-    if (fapl >= 0)
-        H5Pclose(fapl);
+    cow_close(own, fapl);
     return file;
 }
 
@@ -83,7 +85,7 @@ cow_scratch *cow_scratch_open(hid_t dcpl, cow_kept_type *type, uint32_t skip)
         cow_error_native("cannot copy the filters of a dataset");
         goto done;
     }
-    if ((file = create_file(scratch)) < 0 || cow_native_enter() < 0)
+    if ((file = create_file(scratch, H5P_FILE_CREATE_DEFAULT)) < 0 || cow_native_enter() < 0)
         goto done;
     entered = true;
     made = create_dataset(scratch, file, applied) == 0;
@@ -205,7 +207,7 @@ static void *create_asking(hid_t file, hid_t type, hid_t space, hid_t dcpl)
                               H5P_DATASET_ACCESS_DEFAULT, H5P_DATASET_XFER_DEFAULT, NULL);
 }
 
-int cow_scratch_ask(hid_t dcpl, hid_t type, hid_t space, hid_t *computed, hid_t *records)
+int cow_scratch_ask(hid_t fcpl, hid_t dcpl, hid_t type, hid_t space, hid_t *computed, hid_t *records)
 {
     hid_t empty = space_without_elements(space), told = H5I_INVALID_HID, file = H5I_INVALID_HID;
     void *dataset = NULL;
@@ -216,7 +218,7 @@ int cow_scratch_ask(hid_t dcpl, hid_t type, hid_t space, hid_t *computed, hid_t 
         cow_error_native("cannot describe a dataset for its filters");
         goto done;
     }
-    if ((file = create_file(computed)) < 0 || cow_native_enter() < 0)
+    if ((file = create_file(computed, fcpl)) < 0 || cow_native_enter() < 0)
         goto done;
     if ((dataset = create_asking(file, type, empty, dcpl)) == NULL) {
         *records = cow_errors_take();
@@ -239,7 +241,7 @@ done:
 
 int cow_scratch_check(hid_t dcpl, hid_t type)
 {
-    hid_t file = create_file(&dcpl), space = H5I_INVALID_HID, list = H5Pcopy(dcpl);
+    hid_t file = create_file(&dcpl, H5P_FILE_CREATE_DEFAULT), space = H5I_INVALID_HID, list = H5Pcopy(dcpl);
     hsize_t none[H5S_MAX_RANK] = {0}, most[H5S_MAX_RANK];
     int rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, most), status = -1;
     cow_loc root = {.type = H5I_FILE};

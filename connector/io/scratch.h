@@ -14,9 +14,9 @@
 
 typedef struct cow_scratch cow_scratch;
 
-/* Ask the filters of DCPL about a dataset that a program creates, as HDF5 asks: each once. 0: *COMPUTED is DCPL with the parameters that they
+/* Ask the filters of DCPL about a dataset that a program creates in a file that was made with FCPL, as HDF5 asks: each once. 0: *COMPUTED is DCPL with the parameters that they
  * computed; the caller closes it. 1: HDF5 makes no such dataset, *RECORDS are its errors (cow_errors_give_back). -1: the error. */
-int cow_scratch_ask(hid_t dcpl, hid_t type, hid_t space, hid_t *computed, hid_t *records);
+int cow_scratch_ask(hid_t fcpl, hid_t dcpl, hid_t type, hid_t space, hid_t *computed, hid_t *records);
 
 /* Ask the filters of DCPL whether they can encode elements of TYPE, as HDF5 does when a program has opened a dataset and writes to it. */
 int cow_scratch_check(hid_t dcpl, hid_t type);

@@ -525,19 +525,27 @@ int cow_native_file_free_space(void *file, H5F_sect_info_t **list, size_t *count
     return 0;
 }
 
-int cow_native_file_persists_space(void *file)
+hid_t cow_native_file_fcpl(void *file)
 {
     H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_FCPL};
+
+    return H5VLfile_get(file, cow_native_id(), &get, DXPL, NULL) < 0
+               ? cow_error_native("cannot get the creation properties of the file")
+               : get.args.get_fcpl.fcpl_id;
+}
+
+int cow_native_file_persists_space(void *file)
+{
+    hid_t fcpl = cow_native_file_fcpl(file);
     H5F_fspace_strategy_t strategy;
     hbool_t persist = false;
     hsize_t threshold;
     int status;
 
-    get.args.get_fcpl.fcpl_id = H5I_INVALID_HID;
-    if (H5VLfile_get(file, cow_native_id(), &get, DXPL, NULL) < 0)
-        return cow_error_native("cannot get how a file was made");
-    status = H5Pget_file_space_strategy(get.args.get_fcpl.fcpl_id, &strategy, &persist, &threshold);
-    H5Pclose(get.args.get_fcpl.fcpl_id);
+    if (fcpl < 0)
+        return -1;
+    status = H5Pget_file_space_strategy(fcpl, &strategy, &persist, &threshold);
+    H5Pclose(fcpl);
     return status < 0 ? cow_error_native("cannot get how a file keeps its free space") : persist;
 }
 

@@ -101,6 +101,8 @@ typedef struct cow_native_bytes {
 } cow_native_bytes;
 /* false: its bytes cannot be had, since it has another driver than ours, or its addresses or lengths have other sizes than usual. */
 bool cow_native_file_bytes(void *file, cow_native_bytes *bytes);
+/* The creation properties of a file; the caller closes them. */
+hid_t cow_native_file_fcpl(void *file);
 /* The creation properties FCPL of a file tell that dataspaces are shared, in the index of that number, if they have so many. */
 int cow_native_share_dataspaces(hid_t fcpl, unsigned index);
 /* Its name as it was opened, cut to SIZE; "the file" where that cannot be told. */

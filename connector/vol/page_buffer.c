@@ -40,10 +40,10 @@ int cow_page_buffer_leave_out(hid_t under, hid_t fcpl)
 
 int cow_page_buffer_begin(cow_home *home, void *native, hid_t fapl)
 {
-    H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_FCPL};
     H5VL_optional_args_t reset = {.op_type = H5VL_NATIVE_FILE_RESET_PAGE_BUFFERING_STATS};
     size_t size;
     unsigned metadata, raw;
+    hid_t fcpl;
 
     if (H5Pget_page_buffer_size(fapl, &size, &metadata, &raw) < 0 || size == 0)
         return 0;
@@ -52,10 +52,10 @@ int cow_page_buffer_begin(cow_home *home, void *native, hid_t fapl)
             cow_error_clear(); /* it has no pages */
         return 0;
     }
-    if (H5VLfile_get(native, cow_native_id(), &get, DXPL, NULL) < 0)
-        return cow_error_native("cannot get the creation properties of the file");
-    home->asked.page_buffer = asked_for(fapl, get.args.get_fcpl.fcpl_id);
-    H5Pclose(get.args.get_fcpl.fcpl_id);
+    if ((fcpl = cow_native_file_fcpl(native)) < 0)
+        return -1;
+    home->asked.page_buffer = asked_for(fapl, fcpl);
+    H5Pclose(fcpl);
     cow_page_buffer_reset(home);
     return 0;
 }

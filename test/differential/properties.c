@@ -425,16 +425,16 @@ void list_properties(void)
 
 /* ---- what they decide ---- */
 
-void know_created_file(void)
+void know_created_file(hid_t native)
 {
-    hid_t plist = H5Fget_create_plist(w.file.id[0]);
+    hid_t plist = H5Fget_create_plist(native);
     H5F_fspace_strategy_t strategy;
     hbool_t persist = false;
     hsize_t threshold, page = 0;
     size_t address = 8, length = 8;
     H5F_info2_t info;
     if (H5Pget_file_space_strategy(plist, &strategy, &persist, &threshold) < 0 ||
-        H5Pget_file_space_page_size(plist, &page) < 0 || H5Fget_info2(w.file.id[0], &info) < 0)
+        H5Pget_file_space_page_size(plist, &page) < 0 || H5Fget_info2(native, &info) < 0)
         die("what was created cannot be asked");
     created.persists = persist;
     H5Pget_sizes(plist, &address, &length);

@@ -28,8 +28,8 @@ bool leave_out(const char *names);
 bool is_drawn(const char *name);
 void list_properties(void);
 
-/* The file has been created: what it is decides what can be set when it is opened. Asked of the native side. */
-void know_created_file(void);
+/* The file has been created, or restored: what it is decides what can be set when it is opened. Asked of the native side. */
+void know_created_file(hid_t native);
 void forget_created_file(void);
 /* Of the opening, as it was drawn. */
 H5F_close_degree_t close_degree(void);

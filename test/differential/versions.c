@@ -307,7 +307,7 @@ void create_pair(void)
         die("cannot create files in %s", w.dir);
     close_ids(how);
     H5Pclose(plist);
-    know_created_file();
+    know_created_file(w.file.id[0]);
     also("%s", draw_properties(OPENED, w.file.id));
     *w.many = 0;
     w.deleted = w.tagged = w.counted = w.copied = w.renumbered = w.mixed = w.merged = w.restored = false;
@@ -382,6 +382,7 @@ bool op_restore(void)
     size_t had = w.versions;
     struct version *v;
     bool differs;
+    hid_t twin;
 
     if (!w.writable || w.self || w.plain || w.versions <= w.first)
         return false;
@@ -392,6 +393,10 @@ bool op_restore(void)
         v = &w.version[w.versions - 1];
     note("version %s restored", v->name);
     must(copy_file(v->twin, w.name[0]));
+    if ((twin = H5Fopen(w.name[0], H5F_ACC_RDONLY, w.access[0])) < 0)
+        differ(H5E_DEFAULT, "the copy of version %s cannot be opened", v->name);
+    know_created_file(twin);
+    H5Fclose(twin);
     w.addresses = *v->addresses;
     w.deleted = w.copied = w.renumbered = w.restored = true; /* D42 */
     *w.many = 0;
@@ -434,7 +439,7 @@ bool op_truncate(void)
         differ(H5E_DEFAULT, "the files cannot be created anew");
     close_ids(how);
     H5Pclose(plist);
-    know_created_file();
+    know_created_file(w.file.id[0]);
     also("%s", draw_properties(OPENED, w.file.id));
     *w.many = 0;
     if (otherwise && !w.self && !w.plain) {
