@@ -1,10 +1,12 @@
 /* For LD_PRELOAD: every file is on the file system whose number FAKE_FS holds (hexadecimal), and with FAKE_NO_LOCKS
  * that one has no locks. With FAKE_NO_ATTRIBUTES it takes no extended attributes, with FAKE_NO_PERMISSIONS
- * it keeps no permissions: these hold errno, 0 for one that says nothing. With FAKE_BAD=FIRST-END,FIRST-END... no file gives back bytes between these. */
+ * it keeps no permissions: these hold errno, 0 for one that says nothing. With FAKE_QUOTA=BYTES no file gets
+ * longer than that, as by a quota; the disk has room. With FAKE_BAD=FIRST-END,FIRST-END... no file gives back bytes between these. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -87,4 +89,31 @@ int fchmod(int fd, mode_t mode)
         return errno == 0 ? 0 : -1;
     }
     return real(fd, mode);
+}
+
+/* ---- quotas ---- */
+
+static bool over_quota(off_t end)
+{
+    const char *bytes = getenv("FAKE_QUOTA");
+
+    if (bytes == NULL || end <= atoll(bytes))
+        return false;
+    errno = EDQUOT;
+    return true;
+}
+
+ssize_t pwrite(int fd, const void *buffer, size_t size, off_t offset)
+{
+    ssize_t (*real)(int, const void *, size_t, off_t) =
+        (ssize_t(*)(int, const void *, size_t, off_t))dlsym(RTLD_NEXT, "pwrite64");
+
+    return over_quota(offset + (off_t)size) ? -1 : real(fd, buffer, size, offset);
+}
+
+int fallocate(int fd, int mode, off_t offset, off_t size)
+{
+    int (*real)(int, int, off_t, off_t) = (int (*)(int, int, off_t, off_t))dlsym(RTLD_NEXT, "fallocate64");
+
+    return (mode & FALLOC_FL_PUNCH_HOLE) == 0 && over_quota(offset + size) ? -1 : real(fd, mode, offset, size);
 }

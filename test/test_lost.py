@@ -12,7 +12,7 @@ import sys
 
 import h5py
 import pytest
-from conftest import H5COW, STOCK, PLUGINS
+from conftest import BUILD, H5COW, PLUGINS, STOCK
 from waiting import WAITING
 
 API = pathlib.Path(__file__).parent.parent / "api"
@@ -433,3 +433,25 @@ def test_where_no_room_can_be_taken_nothing_is_lost_without_a_word(disk, tmp_pat
     assert steps[0]["code"] == 0 and steps[-1]["code"] != 0, steps
     for i, step in enumerate(steps):
         assert (step["code"] == 0) == (f"a{i}" in step["has"]) and (step["code"] == 0 or LOST in step["said"]), (i, step)
+
+
+@pytest.mark.parametrize("program", FILL)
+def test_a_quota_is_as_a_full_disk(tmp_path, program):
+    """Pretended: what is written beyond it fails with EDQUOT, while the disk has room, as statfs says."""
+    pytest.importorskip(module_of(program))
+    code = [sys.executable, "-c", VALUES + FILL[program]]
+    env = {**STOCK, "HDF5_PLUGIN_PATH": PLUGINS, "LD_PRELOAD": str(BUILD / "test/libfake_fs.so"), "FAKE_QUOTA": str(4 << 20)}
+    look = "import h5py, sys\nf = h5py.File(sys.argv[1], 'r')\nprint(*[k for k in f if k[0] == 'a' and (f[k][...] >= 1).all() and (f[k][...] <= 2).all()])"
+    native, ours, failed = tmp_path / "native.h5", tmp_path / "ours.h5", 0
+    for i in range(7):
+        alone = subprocess.run([*code, str(native), str(i)], capture_output=True, text=True, env=env, timeout=WAITING)
+        done = subprocess.run([H5COW, "run", "--", *code, str(ours), str(i)], capture_output=True, text=True, env=env, timeout=WAITING)
+        has = subprocess.run([sys.executable, "-c", look, str(ours)], capture_output=True, text=True, env=STOCK, timeout=WAITING).stdout.split()
+        assert alone.returncode == 0 or done.returncode != 0, (i, done.stderr)
+        assert (done.returncode == 0) == (f"a{i}" in has), (i, done.returncode, has, done.stderr)
+        if done.returncode != 0:
+            failed += 1
+            assert "Disk quota exceeded" in done.stderr or "122" in done.stderr or "disk" in done.stderr.lower(), done.stderr
+    assert failed > 0
+    done = subprocess.run([H5COW, "verify", str(ours)], capture_output=True, text=True, env={**STOCK, "HDF5_PLUGIN_PATH": PLUGINS})
+    assert done.returncode == 0, done.stdout
