@@ -296,8 +296,9 @@ int cow_native_dcpl_for_any_bounds(hid_t dcpl)
         return 0;
     good = H5Pget_alloc_time(dcpl, &before) >= 0;
     if (layout == H5D_CHUNKED)
-        good = good && (rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk)) >= 0 && H5Pget_chunk_opts(dcpl, &options) >= 0 &&
-               H5Pset_chunk(dcpl, rank, chunk) >= 0 && (options == 0 || H5Pset_chunk_opts(dcpl, options) >= 0);
+        good = good && (rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk)) >= 0 &&
+               H5Pget_chunk_opts(dcpl, &options) >= 0 && H5Pset_chunk(dcpl, rank, chunk) >= 0 &&
+               (options == 0 || H5Pset_chunk_opts(dcpl, options) >= 0);
     else
         good = good && H5Pset_layout(dcpl, layout) >= 0;
     /* to set the layout may set when space is allocated */
