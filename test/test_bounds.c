@@ -819,6 +819,99 @@ static void test_creation_lists_serve_within_older_bounds(void **state)
     free(said[1].data);
 }
 
+/* ---- references of regions, which are encoded by the lower bound ---- */
+
+#define REGIONS 600
+#define EVERY   7
+
+static hssize_t region_points(hid_t file, int number, H5R_ref_t *reference)
+{
+    hid_t target = H5Dopen2(file, "target", H5P_DEFAULT), space = H5Dget_space(target);
+    hsize_t start = (hsize_t)number % 3, count = 1 + (hsize_t)number % 4, last = 9, one = 1;
+    hssize_t points;
+
+    assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &count, NULL) >= 0 &&
+                (number % 2 == 0 || H5Sselect_hyperslab(space, H5S_SELECT_OR, &last, NULL, &one, NULL) >= 0));
+    points = H5Sget_select_npoints(space);
+    assert_true(reference == NULL || H5Rcreate_region(file, "target", space, H5P_DEFAULT, reference) >= 0);
+    H5Sclose(space);
+    H5Dclose(target);
+    return points;
+}
+
+/* Each EVERYth element. */
+static void write_regions(hid_t file, hid_t dataset, hsize_t every, int first)
+{
+    const hsize_t none = 0, n = REGIONS / every;
+    H5R_ref_t references[REGIONS];
+    hid_t memory = H5Screate_simple(1, &n, NULL), space = H5Dget_space(dataset);
+
+    for (hsize_t i = 0; i < n; i++)
+        region_points(file, first + (int)(i * every), &references[i]);
+    assert_true(H5Sselect_hyperslab(space, H5S_SELECT_SET, &none, &every, &n, NULL) >= 0 &&
+                H5Dwrite(dataset, H5T_STD_REF, memory, space, H5P_DEFAULT, references) >= 0);
+    for (hsize_t i = 0; i < n; i++)
+        assert_true(H5Rdestroy(&references[i]) >= 0);
+    H5Sclose(space);
+    H5Sclose(memory);
+}
+
+static void check_regions(const char *name, hid_t fapl, bool changed)
+{
+    H5R_ref_t references[REGIONS];
+    hid_t file = H5Fopen(name, H5F_ACC_RDONLY, fapl), dataset = H5Dopen2(file, "regions", H5P_DEFAULT), space;
+
+    assert_true(dataset >= 0 && H5Dread(dataset, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, references) >= 0);
+    for (int i = 0; i < REGIONS; i++) {
+        bool other = changed && i % EVERY == 0 && i / EVERY < REGIONS / EVERY;
+
+        assert_true((space = H5Ropen_region(&references[i], H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+        assert_true(H5Sget_select_npoints(space) == region_points(file, i + (other ? 1 : 0), NULL));
+        assert_true(H5Sclose(space) >= 0 && H5Rdestroy(&references[i]) >= 0);
+    }
+    assert_true(H5Dclose(dataset) >= 0);
+    close_file(file);
+}
+
+static void test_references_of_regions_outlive_other_bounds(void **state)
+{
+    static const pair pairs[] = {{H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST},
+                                 {H5F_LIBVER_V110, H5F_LIBVER_LATEST},
+                                 {H5F_LIBVER_V112, H5F_LIBVER_LATEST}};
+    const hsize_t n = REGIONS, chunk = 150;
+    (void)state;
+
+    for (size_t i = 0; i < COUNT(pairs) * COUNT(pairs); i++)
+        for (int native = 1; native >= 0; native--) {
+            const char *name = native ? NATIVE : COW;
+            hid_t fapl[2] = {within(pairs[i / COUNT(pairs)], native), within(pairs[i % COUNT(pairs)], native)},
+                  space = H5Screate_simple(1, &n, NULL), dcpl = H5Pcreate(H5P_DATASET_CREATE), file, dataset;
+
+            during("references, pair %zu", i);
+            remove(name);
+            file = create_file(name, fapl[0]);
+            make_target(file);
+            assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0);
+            dataset = H5Dcreate2(file, "regions", H5T_STD_REF, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+            write_regions(file, dataset, 1, 0);
+            assert_true(H5Dclose(dataset) >= 0);
+            close_file(file);
+            assert_true((file = H5Fopen(name, H5F_ACC_RDWR, fapl[1])) >= 0);
+            dataset = H5Dopen2(file, "regions", H5P_DEFAULT);
+            write_regions(file, dataset, EVERY, 1);
+            assert_true(H5Dclose(dataset) >= 0);
+            close_file(file);
+            check_regions(name, native ? native_fapl : H5P_DEFAULT, true);
+            if (!native) {
+                check_regions(COW "@1", H5P_DEFAULT, false);
+                check_regions(COW "@2", H5P_DEFAULT, true);
+            }
+            H5Pclose(dcpl);
+            H5Sclose(space);
+            assert_true(H5Pclose(fapl[0]) >= 0 && H5Pclose(fapl[1]) >= 0);
+        }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -827,6 +920,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_bounds_hold_through_external_links),
         cmocka_unit_test(test_copies_into_another_file_keep_its_bounds),
         cmocka_unit_test(test_creation_lists_serve_within_older_bounds),
+        cmocka_unit_test(test_references_of_regions_outlive_other_bounds),
     };
 
     return test_main(tests, argc, argv, through_begin, through_end);

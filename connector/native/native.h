@@ -345,8 +345,8 @@ int cow_native_values_equal(hid_t a, hid_t b, size_t n, void *x, void *y);
 typedef int cow_named_types_same(void *context, hid_t a, hid_t b);
 int cow_native_attribute_equal(cow_loc a, cow_loc b, const char *name, cow_named_types_same *same, void *context);
 
-/* N values of TYPE were read, and are to be written: references into other files are made such that HDF5 can. Reclaiming
- * the values (H5Treclaim) gives back what was lent. */
+/* N values of TYPE were read, and are to be written: references into other files, and of regions, are made such that HDF5 can.
+ * Reclaiming the values (H5Treclaim) gives back what was lent. */
 int cow_native_references_lend(hid_t type, size_t n, void *values);
 /* Was a reference of HDF5 1.12 ever written? Else it is zeros, or what stood there, and H5R calls are not for it. */
 bool cow_native_reference_is_written(const H5R_ref_t *reference);

@@ -1,9 +1,14 @@
-/* References of HDF5 1.12 into other files, read to be written again. HDF5 1.14.5 writes a reference only after the
- * file that it leads to was opened, which may be gone, or none of ours to open. Of that file it takes but the name: so
- * that is all that the file has which it is given here. See native.h.
+/* References of HDF5 1.12, read to be written again. See native.h.
  *
- * No call gives a reference its file. An H5R_ref_t begins with the token, a pointer to the name of another file, a
- * third pointer, and the id of the file. Nothing is touched that does not look like that.
+ * Into other files: HDF5 1.14.5 writes a reference only after the file that it leads to was opened, which may be gone, or none of ours
+ * to open. Of that file it takes but the name: so that is all that the file has which it is given here.
+ *
+ * Of regions: HDF5 1.14.5 takes the encoded size that a reference had when it was read. Within another lower library bound than the one
+ * it was written with the selection is encoded otherwise; where it needs more, zeros are written (H5R__encode_region). So a size is
+ * forgotten, and HDF5 computes it again.
+ *
+ * No call gives a reference its file or its size. An H5R_ref_t begins with the token, a pointer to the name of another file, a
+ * third pointer, the id of the file, the size and the type. Nothing is touched that does not look like that.
  */
 #include "native/native.h"
 
@@ -17,6 +22,8 @@
 
 #define NAME_AT H5O_MAX_TOKEN_SIZE
 #define FILE_AT (NAME_AT + 2 * sizeof(void *))
+#define SIZE_AT (FILE_AT + sizeof(hid_t))
+#define TYPE_AT (SIZE_AT + sizeof(uint32_t))
 
 typedef struct lent {
     char *name; /* the last one, and its id */
@@ -116,6 +123,13 @@ bool cow_native_reference_is_foreign(const H5R_ref_t *reference)
     return name != NULL;
 }
 
+static void forget_size(H5R_ref_t *reference)
+{
+    if (H5Rget_type(reference) == H5R_DATASET_REGION2 &&
+        (int8_t)reference->u.__data[TYPE_AT] == (int8_t)H5R_DATASET_REGION2)
+        memset(reference->u.__data + SIZE_AT, 0, sizeof(uint32_t));
+}
+
 static int lend_one(void *context, hid_t type, void *element)
 {
     lent *l = context;
@@ -126,7 +140,10 @@ static int lend_one(void *context, hid_t type, void *element)
     ssize_t length = -1;
     bool known = false;
 
-    if (H5Tequal(type, H5T_STD_REF) <= 0 || !cow_native_reference_is_foreign(reference))
+    if (H5Tequal(type, H5T_STD_REF) <= 0)
+        return 0;
+    forget_size(reference);
+    if (!cow_native_reference_is_foreign(reference))
         return 0;
     memcpy(&name, reference->u.__data + NAME_AT, sizeof name);
     memcpy(&file, reference->u.__data + FILE_AT, sizeof file);
