@@ -13,7 +13,7 @@ const char cli_gc_help[] =
     "Usage: h5cow gc [OPTION]... FILE\n"
     "       h5cow gc --compact [OPTION]... FILE\n\n"
     "What neither a version of FILE nor its newest state needs becomes free, as after 'h5cow forget': new chunks take these\n"
-    "places, and where the file system can have holes in files it has their bytes back. The file does not get shorter.\n"
+    "places, and where the file system can have holes in files it has their bytes back. The file does not get longer.\n"
     "With --compact FILE is written anew, as small as it can be: the new file is made beside, compared with the old one\n"
     "version by version, and takes its place. That needs room for both. Nobody can write FILE meanwhile; who reads it goes\n"
     "on with the old one.\n\n"
@@ -33,11 +33,16 @@ int cli_gc_collect(hid_t file, bool forgotten, h5cow_collect_t *collected)
                      : cli_plugin_failed(file);
 }
 
+static bool is_nothing(const h5cow_collect_t *collected)
+{
+    return collected->chunks == 0 && collected->holes == 0;
+}
+
 char *cli_gc_text(const h5cow_collect_t *collected)
 {
     char bytes[32], holes[32];
 
-    if (collected->chunks == 0 && collected->holes == 0)
+    if (is_nothing(collected))
         return cli_strdup("nothing to make free");
     return cli_format("%llu chunk%s became free, %s; bytes given back to the file system: %s",
                       (unsigned long long)collected->chunks, collected->chunks == 1 ? "" : "s",
@@ -139,10 +144,14 @@ static int collect(const char *argument, bool dry, bool json, unsigned wait)
     if ((status = cli_file_history(&file)) == 0 && dry)
         status = foresee(&file, &collected);
     cli_file_close(&file);
-    if (status == 0 && !dry)
-        status = (through = cli_plugin_change(name, wait)) < 0 || cli_gc_collect(through, false, &collected) != 0
-                     ? CLI_FAILED
-                     : cli_plugin_close(through, name);
+    if (status == 0 && !dry &&
+        ((through = cli_plugin_change(name, wait)) < 0 || cli_gc_collect(through, false, &collected) != 0))
+        status = CLI_FAILED;
+    else if (status == 0 && !dry) {
+        if (is_nothing(&collected))
+            h5cow_abort(through); /* of a file by pages HDF5 writes something whenever it closes it */
+        status = cli_plugin_close(through, name);
+    }
     if (status == 0)
         status = tell(name, &collected, dry, json);
     free(name);

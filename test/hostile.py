@@ -279,6 +279,8 @@ TEAR = """
 import h5py, sys, numpy as np
 with h5py.File(sys.argv[1], 'r+') as f:
     f['group/x'][:10] += 1
+    noise = np.random.default_rng(f['group/x'][0, 0]).random(1000)  # its place is one for the table of free ones, when it goes
+    f.require_dataset('noise', (1000,), 'f8', chunks=(1000,), compression='gzip')[:] = noise
     for name in f:
         if name.startswith('torn'):
             f[name].attrs['title'] = 'torn'

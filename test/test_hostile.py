@@ -89,8 +89,8 @@ def forged(tmp_path_factory):
 @pytest.mark.parametrize(
     "case, dataset, words",
     [
-        ("composed: cut: base is slot 1000000", "cut", "/cut: the chunk at (0, 0): pool 9 has no slot 1000000"),
-        ("composed: cut: a piece in slot 1000000", "cut", "/cut: piece 3 of the chunk at (0, 0): pool 12 has no slot 1000000"),
+        ("composed: cut: base is slot 1000000", "cut", "/cut: the chunk at (0, 0): pool 10 has no slot 1000000"),
+        ("composed: cut: a piece in slot 1000000", "cut", "/cut: piece 3 of the chunk at (0, 0): pool 13 has no slot 1000000"),
         ("contents of the piece of packed_cut: zeros", "packed_cut", "/packed_cut: piece 0 of the chunk at (0) is not what was written"),
         ("leaf: texts: a composed chunk", "texts", "/texts: the chunk at (0) is said to be composed of pieces"),
     ],

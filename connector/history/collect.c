@@ -15,11 +15,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Bytes that the new table `free`, or `operations` with the texts of its first row, takes at most. */
+#define ROOM_FOR_FREE       2048
+#define ROOM_FOR_OPERATIONS 8192
+
 typedef struct collecting {
     cow_file *file;
     const cow_reach *reach;
     h5cow_collect_t *answer;
     bool by_policy; /* what is freed by the option keep=, each time, is not recorded beside what it has forgotten */
+    cow_space_kept kept;
+    bool begun;
+    uint64_t limit;              /* the file is that long, and shall not get longer */
+    size_t shrunk;               /* bytes of the largest chunk of which HDF5 has most back */
     const cow_pool_entry *entry; /* the pool at hand */
     uint64_t slots;
     bool filtered;
@@ -41,6 +49,30 @@ static void collecting_free(collecting *c)
 static int no_memory(const collecting *c)
 {
     return cow_error(COW_MEMORY, "%s: no memory for a list of free places", c->file->name);
+}
+
+/* Something will be freed. To note that takes place, and the file shall not get longer: at the end of it is what the last commit needed. */
+static int begin(collecting *c)
+{
+    uint64_t end, spare;
+
+    if (c->begun || c->by_policy)
+        return 0;
+    if (cow_file_end(c->file, &end) < 0 || cow_journal_shorten(c->file->journal, &spare) < 0)
+        return -1;
+    c->begun = true;
+    c->limit = end + spare;
+    return 0;
+}
+
+/* Would a new table, with what it is to hold, not lengthen the file? -1 */
+static int has_room(const collecting *c, uint64_t bytes)
+{
+    uint64_t end;
+
+    if (c->by_policy || c->shrunk >= 2 * bytes)
+        return 1;
+    return cow_file_end(c->file, &end) < 0 ? -1 : end + bytes <= c->limit;
 }
 
 /* ---- slots ---- */
@@ -70,6 +102,8 @@ static int note_vacant(void *context, uint64_t slot, bool used)
     if (cow_native_chunk_address(cow_pool_store(c->entry->pool), c->slots, slot, &address, &size, &mask) < 0)
         return -1;
     if (used) {
+        if (begin(c) < 0)
+            return -1;
         c->answer->chunks++;
         c->answer->bytes += address == HADDR_UNDEF ? 0 : size;
     }
@@ -120,14 +154,16 @@ static int shrink_chunks(collecting *c)
     size_t size, old;
     int status;
 
-    if (c->freed_count == 0)
+    if (c->freed_count == 0 || c->kept == COW_SPACE_NEVER)
         return 0;
     status = encode_zeros(c, &bytes, &size, &mask);
     for (size_t i = 0; status == 0 && size > 0 && i < c->freed_count; i++) {
         if (store->size(store, c->freed[i], &old) < 0 || store->again(store, c->freed[i]) < 0)
             status = -1;
-        else if (size < old)
+        else if (size < old) {
             status = store->write(store, c->freed[i], bytes, size, mask);
+            c->shrunk = old - size > c->shrunk ? old - size : c->shrunk;
+        }
     }
     free(bytes);
     return status;
@@ -195,7 +231,7 @@ static int list_views(listing *l, const char *group)
     return cow_native_close(views) < 0 ? -1 : status;
 }
 
-static int collect_views(collecting *c)
+static int find_views(collecting *c)
 {
     listing l = {.c = c}, part = {.c = c};
     char path[COW_PATH_MAX];
@@ -209,6 +245,14 @@ static int collect_views(collecting *c)
     }
     cow_map_free(&l.parts);
     cow_map_free(&part.parts);
+    return status;
+}
+
+static int collect_views(collecting *c)
+{
+    char path[COW_PATH_MAX];
+    int status = c->views > 0 ? begin(c) : 0;
+
     for (size_t i = 0; status == 0 && i < c->views; i++)
         if (cow_views_path(c->file, path, c->view[i]) < 0 || cow_native_link_delete(c->file->loc, path) < 0)
             status = -1;
@@ -216,13 +260,13 @@ static int collect_views(collecting *c)
 }
 
 /* A dataset that was made and deleted in one transaction, where a copy had given it a root: nobody names its head. */
-static int collect_heads(const collecting *c)
+static int collect_heads(collecting *c)
 {
     const uint64_t *id;
     size_t count = cow_reach_ended(c->reach, &id);
 
     for (size_t i = 0; i < count; i++)
-        if (cow_head_end(c->file, id[i]) < 0)
+        if (begin(c) < 0 || cow_head_end(c->file, id[i]) < 0)
             return -1;
     return 0;
 }
@@ -244,35 +288,62 @@ static void make_holes(collecting *c)
     c->answer->holes = cow_journal_holes(c->file->journal, c->place, c->places);
 }
 
-static int collect(collecting *c)
-{
-    char what[200];
-    const uint64_t *ended;
-    int status = collect_slots(c) < 0 || collect_views(c) < 0 || collect_heads(c) < 0 ? -1 : 0;
+/* ---- writing it down ---- */
 
-    if (status == 0 && c->answer->chunks == 0 && c->views == 0 && cow_reach_ended(c->reach, &ended) == 0)
-        return 0; /* nothing was written */
-    if (status == 0)
-        status = cow_space_create(c->file);
-    if (c->by_policy)
-        return cow_operation_end_recorded(c->file, status);
+/* The list of free places is of use only where HDF5 takes them from there (space.c). */
+static int note_space(const collecting *c)
+{
+    const int room = c->kept == COW_SPACE_FORGOTTEN ? has_room(c, ROOM_FOR_FREE) : 0;
+
+    return room > 0 ? cow_space_create(c->file) : room;
+}
+
+static int record(const collecting *c)
+{
+    int there = c->by_policy ? 0 : cow_native_exists(c->file->loc, COW_PATH_OPERATIONS);
+    char what[200];
+
+    if (!c->by_policy && (there == 0 || (there > 0 && c->kept == COW_SPACE_NEVER)))
+        there = c->kept == COW_SPACE_PAGED ? 0 : has_room(c, ROOM_FOR_OPERATIONS);
+    if (there <= 0)
+        return there;
     snprintf(what, sizeof what, "%llu chunk%s of %llu bytes freed", (unsigned long long)c->answer->chunks,
              c->answer->chunks == 1 ? "" : "s", (unsigned long long)c->answer->bytes);
-    return cow_operation_end(c->file, status, COW_OPERATION_COLLECT, UINT64_MAX, what);
+    return cow_operation_record(c->file, COW_OPERATION_COLLECT, UINT64_MAX, what);
+}
+
+/* What only views have is of no use to anybody where HDF5 forgets it, and there is no list of free places. */
+static bool is_nothing(const collecting *c)
+{
+    const uint64_t *ended;
+
+    return c->answer->chunks == 0 &&
+           (c->kept != COW_SPACE_FORGOTTEN || (c->views == 0 && cow_reach_ended(c->reach, &ended) == 0));
+}
+
+static int collect(collecting *c)
+{
+    int status = collect_slots(c) < 0 || find_views(c) < 0 ? -1 : 0;
+
+    if (status == 0 && is_nothing(c))
+        return 0; /* nothing was written */
+    if (status == 0 && (collect_views(c) < 0 || collect_heads(c) < 0 || record(c) < 0 || note_space(c) < 0))
+        status = -1;
+    return cow_operation_end_recorded(c->file, status);
 }
 
 static int collect_file(cow_file *file, h5cow_collect_t *answer, bool by_policy)
 {
     collecting c = {.file = file, .answer = answer, .by_policy = by_policy};
     cow_reach *reach;
-    int status, persists;
+    int status;
 
-    if (cow_operation_begin(file) < 0 || (persists = cow_native_file_persists_space(file->native)) < 0)
+    if (cow_operation_begin(file) < 0 || cow_native_file_space(file->native, &c.kept) < 0)
         return -1;
     if (cow_datasets_in_use(file))
         return cow_error(COW_USAGE, "%s: datasets are open; close them before anything is freed", file->name);
     /* HDF5 1.14.5 goes round in circles in the next session but one, with pages */
-    if (persists)
+    if (c.kept == COW_SPACE_PERSISTS)
         return cow_error(
             COW_UNSUPPORTED,
             "%s: HDF5 keeps the free space of this file itself (H5Pset_file_space_strategy), so nothing is freed "

@@ -775,11 +775,13 @@ int cow_file_commit_interrupted(cow_file *file, bool last)
  * (Not with keep=, which commits once more after it.) */
 bool cow_file_commits_by_closing(cow_file *file)
 {
+    cow_space_kept kept;
+
     if (file->journal == NULL || !cow_file_writable(file) || file->kept.count > 0 || file->options->keep.text != NULL ||
         (file->written != NULL && !cow_journal_extended_superblock(file->journal)))
         return false;
-    if (cow_native_file_persists_space(file->native) > 0)
-        return true;
+    if (cow_native_file_space(file->native, &kept) == 0)
+        return kept == COW_SPACE_PERSISTS;
     cow_error_clear();
     return false;
 }

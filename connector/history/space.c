@@ -9,7 +9,8 @@
  * of them.
  *
  * A file that was made so that HDF5 keeps free space itself has no table (collect.c). Where somebody put one there nothing in it is
- * used, for HDF5 has it all when it opens the file again, and each place would be given out twice.
+ * used, for HDF5 has it all when it opens the file again, and each place would be given out twice. None is made either where HDF5 takes
+ * whole pages, or never uses free space again.
  */
 #include "history/space.h"
 
@@ -92,13 +93,14 @@ static int offer(cow_file *file)
 
 int cow_space_open(cow_file *file)
 {
-    int persists = 0, found = cow_layout_still_lacks(file->written, COW_TABLE_FREE)
-                                  ? 0
-                                  : cow_layout_free_open(file->loc, &file->space->table);
+    cow_space_kept kept = COW_SPACE_FORGOTTEN;
+    int found = cow_layout_still_lacks(file->written, COW_TABLE_FREE)
+                    ? 0
+                    : cow_layout_free_open(file->loc, &file->space->table);
 
-    if (found > 0 && (persists = cow_native_file_persists_space(file->native)) < 0)
+    if (found > 0 && cow_native_file_space(file->native, &kept) < 0)
         found = -1;
-    file->space->unused = persists != 0 || has_block(file);
+    file->space->unused = found < 0 || kept == COW_SPACE_PERSISTS || has_block(file);
     if (found > 0 && !file->space->unused && file->space->table->rows <= MOST_ROWS + STEP)
         found = offer(file);
     if (found < 0) {

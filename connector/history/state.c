@@ -179,7 +179,7 @@ int cow_file_room(cow_file *file)
     return file->journal == NULL ? 0 : cow_journal_room(file->journal, 0, true);
 }
 
-static int get_end(const cow_file *file, uint64_t *eoa)
+int cow_file_end(const cow_file *file, uint64_t *eoa)
 {
     H5VL_native_file_optional_args_t native;
     H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_FILE_GET_EOA, .args = &native};
@@ -203,7 +203,7 @@ int cow_file_begin(cow_file *file)
 {
     if (cow_file_may_write(file) < 0)
         return -1;
-    if (file->state->kind == COW_FILE_CLEAN && get_end(file, &file->state->end_before) < 0)
+    if (file->state->kind == COW_FILE_CLEAN && cow_file_end(file, &file->state->end_before) < 0)
         return -1;
     file->state->kind = COW_FILE_OPEN;
     file->state->changed = true;
@@ -234,7 +234,7 @@ int cow_file_grown(const cow_file *file, int64_t *bytes)
 {
     uint64_t end;
 
-    if (get_end(file, &end) < 0)
+    if (cow_file_end(file, &end) < 0)
         return -1;
     *bytes = (int64_t)end - (int64_t)file->state->end_before;
     return 0;

@@ -37,6 +37,8 @@ void cow_file_set_shut(cow_file *file);
 int cow_file_begin(cow_file *file); /* may_write, then OPEN */
 /* Bytes that the file has grown by since the transaction began. */
 int cow_file_grown(const cow_file *file, int64_t *bytes);
+/* Where the address space of HDF5 ends. */
+int cow_file_end(const cow_file *file, uint64_t *eoa);
 /* A commit begins. */
 void cow_file_begin_commit(cow_file *file);
 /* Has the disk failed since then? */

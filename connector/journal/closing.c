@@ -35,6 +35,25 @@ static void restore_time(const cow_journal *journal)
         (struct timespec[2]){{.tv_nsec = UTIME_OMIT}, journal->modified}); /* only its owner may: else it stays */
 }
 
+/* ---- a file that shall not get longer ---- */
+
+/* Nothing but the newest state is needed, by either slot. */
+static int leave_one_state(cow_journal *journal)
+{
+    return journal->pending_count > 0 || cow_journal_sticky(journal) ? 0 : cow_journal_put_slot(journal);
+}
+
+int cow_journal_shorten(cow_journal *journal, uint64_t *spare)
+{
+    struct stat about;
+
+    if (cow_disk_about(&journal->disk, &about) < 0)
+        return -1;
+    *spare = (uint64_t)about.st_size > journal->committed_end ? (uint64_t)about.st_size - journal->committed_end : 0;
+    journal->shorten = true;
+    return leave_one_state(journal);
+}
+
 /* ---- what waits ---- */
 
 /* A file that was closed, and may have a commit that waits. */
@@ -123,6 +142,8 @@ void cow_journal_close(cow_journal *journal)
             cow_tell_lost(journal->name, "the last changes were not committed: %s", cow_error_message());
             cow_error_clear();
         }
+        if (journal->shorten && leave_one_state(journal) < 0)
+            cow_error_clear(); /* it stays as long as it is */
         cow_journal_trim(journal);
         cow_journal_give_back(journal);
         cow_error_clear(); /* what could not be given back stays where it is */

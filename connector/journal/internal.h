@@ -96,6 +96,7 @@ struct cow_journal {
     bool direct;             /* bytes beyond P were written since the last commit */
     uint64_t bulk, bulk_end; /* of these, the newest large writes that follow one another */
     uint64_t lost, lost_end; /* after a failure: what was written somewhere in there could not be kept for reading */
+    bool shorten;            /* cow_journal_shorten */
     double last_apply;
     const void *expects; /* cow_journal_expect; NULL: nothing */
     size_t expects_size;

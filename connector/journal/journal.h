@@ -123,6 +123,10 @@ void cow_journal_extended(cow_journal *journal, uint64_t old_end, uint64_t new_e
 /* Make what was written since the last commit a commit, durable as OPTIONS.sync says. CLOSING: nothing follows; also
  * apply it. Nothing differs: no commit. A failure is final for this opening. */
 int cow_journal_commit(cow_journal *journal, bool closing);
+/* The commit that this opening will make shall not lengthen the file by what it takes for a while: it has the place of the one before for
+ * that, and once it is applied, the file ends where its state does. Takes three syncs more. *SPARE: bytes that the file has behind its state
+ * by now. */
+int cow_journal_shorten(cow_journal *journal, uint64_t *spare);
 /* COUNT places at addresses of HDF5's, of which nothing is needed in the newest state: where nobody can see an older one,
  * and all is applied, whole pages of them are given back to the file system. How many bytes the file takes less. */
 typedef struct cow_place {

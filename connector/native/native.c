@@ -534,7 +534,7 @@ hid_t cow_native_file_fcpl(void *file)
                : get.args.get_fcpl.fcpl_id;
 }
 
-int cow_native_file_persists_space(void *file)
+int cow_native_file_space(void *file, cow_space_kept *kept)
 {
     hid_t fcpl = cow_native_file_fcpl(file);
     H5F_fspace_strategy_t strategy;
@@ -546,7 +546,13 @@ int cow_native_file_persists_space(void *file)
         return -1;
     status = H5Pget_file_space_strategy(fcpl, &strategy, &persist, &threshold);
     H5Pclose(fcpl);
-    return status < 0 ? cow_error_native("cannot get how a file keeps its free space") : persist;
+    if (status < 0)
+        return cow_error_native("cannot get how a file keeps its free space");
+    *kept = persist                                                                        ? COW_SPACE_PERSISTS
+            : strategy == H5F_FSPACE_STRATEGY_PAGE                                         ? COW_SPACE_PAGED
+            : strategy == H5F_FSPACE_STRATEGY_AGGR || strategy == H5F_FSPACE_STRATEGY_NONE ? COW_SPACE_NEVER
+                                                                                           : COW_SPACE_FORGOTTEN;
+    return 0;
 }
 
 cow_journal *cow_native_file_journal(void *file)

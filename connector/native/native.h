@@ -87,8 +87,14 @@ int cow_native_file_flush(void *file);
 int cow_native_file_size(void *file, uint64_t *bytes);
 /* Where HDF5 knows of free space in the open file, in no order; free(*LIST). It forgets it when the file is closed. */
 int cow_native_file_free_space(void *file, H5F_sect_info_t **list, size_t *count);
-/* 1: the file was made so that HDF5 does not forget it (H5Pset_file_space_strategy); 0; -1. */
-int cow_native_file_persists_space(void *file);
+/* What HDF5 does with free space: H5Pset_file_space_strategy. */
+typedef enum cow_space_kept {
+    COW_SPACE_FORGOTTEN, /* it knows of it while the file is open */
+    COW_SPACE_PERSISTS,  /* it keeps it in the file */
+    COW_SPACE_PAGED,     /* it knows of what is free in pages while the file is open, and takes new ones at the end */
+    COW_SPACE_NEVER,     /* it does not use it again */
+} cow_space_kept;
+int cow_native_file_space(void *file, cow_space_kept *kept);
 /* The journal of an open file; NULL: it has none. */
 cow_journal *cow_native_file_journal(void *file);
 /* What it takes to find in the bytes of a file what HDF5 has put there. */
