@@ -103,7 +103,7 @@ static bool stock_readers(const char *name)
 
     if (cow_disk_open(&disk, &cow_disk_system, name, O_RDONLY) < 0)
         return false;
-    alone = cow_lock_stock_readers(&disk);
+    alone = cow_lock_against_stock(&disk);
     cow_disk_close(&disk);
     return !alone;
 }

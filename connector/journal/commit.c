@@ -453,7 +453,7 @@ static int begin_apply(cow_journal *journal, uint64_t target, applying *a)
 
     a->target = 0;
     a->length = 0;
-    if (target == 0 || !cow_lock_stock_readers(&journal->lock))
+    if (target == 0 || !cow_lock_against_stock(&journal->lock))
         return 0;
     if (cow_disk_read(&journal->disk, journal->anchor.base, a->before, sizeof a->before) < 0)
         goto failed;
@@ -471,7 +471,7 @@ static int begin_apply(cow_journal *journal, uint64_t target, applying *a)
 failed:
     if (a->length > 0) /* a part of it may have arrived */
         cow_disk_write(&journal->disk, journal->anchor.base, a->before, a->length);
-    cow_lock_stock_readers_stop(&journal->lock);
+    cow_lock_against_stock_stop(&journal->lock);
     return -1;
 }
 
@@ -483,7 +483,7 @@ static int give_up_apply(cow_journal *journal, applying *a)
         return 0;
     if (a->length > 0)
         status = cow_disk_write(&journal->disk, journal->anchor.base, a->before, a->length);
-    cow_lock_stock_readers_stop(&journal->lock);
+    cow_lock_against_stock_stop(&journal->lock);
     a->target = 0;
     return status;
 }
@@ -569,7 +569,7 @@ static int finish_apply(cow_journal *journal, applying *a)
     journal->phase = COW_JOURNAL_APPLYING;
     if ((frames = cow_overlay_new()) != NULL && write_pages(journal, a->target, frames) == 0)
         status = 0;
-    cow_lock_stock_readers_stop(&journal->lock);
+    cow_lock_against_stock_stop(&journal->lock);
     if (status == 0 && (status = retire(journal, a->target)) == 0)
         journal->last_apply = cow_milliseconds();
     cow_overlay_free(frames);
@@ -803,17 +803,17 @@ int cow_journal_apply(cow_journal *journal)
         return 0;
     if (!journal->trusted)
         return cow_journal_recommit(journal);
-    if (!cow_lock_stock_readers(&journal->lock))
+    if (!cow_lock_against_stock(&journal->lock))
         return 0; /* not worth beginning */
     if (renew_slot(journal) < 0 || begin_apply(journal, target, &a) < 0) {
-        cow_lock_stock_readers_stop(&journal->lock);
+        cow_lock_against_stock_stop(&journal->lock);
         return cow_journal_fail(journal, COW_JOURNAL_ABORTED, "a commit could not be applied");
     }
     if (a.target == 0)
         return 0;
     if (cow_journal_sync(journal) < 0 || finish_apply(journal, &a) < 0) {
         if (a.target != 0)
-            cow_lock_stock_readers_stop(&journal->lock);
+            cow_lock_against_stock_stop(&journal->lock);
         return cow_journal_fail(journal, COW_JOURNAL_ABORTED, "a commit could not be applied");
     }
     journal->phase = COW_JOURNAL_IDLE;
@@ -831,9 +831,9 @@ int cow_journal_recommit(cow_journal *journal)
     /* only worth it when it can be applied at once */
     if (apply_target(journal, 0, false) != journal->slot.sequence)
         return 0;
-    if (!cow_lock_stock_readers(&journal->lock))
+    if (!cow_lock_against_stock(&journal->lock))
         return 0;
-    cow_lock_stock_readers_stop(&journal->lock);
+    cow_lock_against_stock_stop(&journal->lock);
     if (journal->trusted)
         return cow_journal_apply(journal);
     if ((frames = cow_overlay_new()) == NULL)

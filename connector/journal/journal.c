@@ -217,7 +217,7 @@ static int open_new(cow_journal *journal, bool truncate)
         return cow_error(COW_IO, "%s: another program wrote the file while it was opened; nothing was changed",
                          journal->name);
     /* also when it is empty: HDF5 without h5cow may have just created it */
-    if (!cow_lock_excused() && !cow_lock_stock_readers(&journal->lock)) {
+    if (!cow_lock_excused() && !cow_lock_against_stock(&journal->lock)) {
         cow_error(COW_IO, "%s: unable to lock file: another program is using it; nothing was changed", journal->name);
         return refused(journal);
     }
@@ -226,7 +226,7 @@ static int open_new(cow_journal *journal, bool truncate)
     /* a first commit that was taken back must not come up again, half written over, after a power cut */
     if (status == 0 && begun > 0 && journal->options.sync != COW_SYNC_OFF)
         status = cow_disk_sync(&journal->disk);
-    cow_lock_stock_readers_stop(&journal->lock);
+    cow_lock_against_stock_stop(&journal->lock);
     if (status < 0)
         return -1;
     journal->size = 0;
@@ -486,8 +486,8 @@ bool cow_journal_alone(const cow_journal *journal)
 
     if (!cow_journal_writer(journal) || cow_lock_lowest_pin(&journal->lock, &pin) < 0 || pin != COW_NOWHERE)
         return false;
-    alone = cow_lock_stock_readers(&journal->lock);
-    cow_lock_stock_readers_stop(&journal->lock);
+    alone = cow_lock_against_stock(&journal->lock);
+    cow_lock_against_stock_stop(&journal->lock);
     return alone;
 }
 

@@ -265,7 +265,7 @@ bool cow_lock_is_unpublished(const cow_disk *disk, uint64_t generation)
     return get(disk, F_RDLCK, UNPUBLISHED + (off_t)generation, 1, &found) == 1;
 }
 
-int cow_lock_stock_readers(const cow_disk *disk)
+bool cow_lock_against_stock(const cow_disk *disk)
 {
     int status;
 
@@ -275,7 +275,7 @@ int cow_lock_stock_readers(const cow_disk *disk)
     return status == 0 || errno != EWOULDBLOCK; /* where there is no flock, nobody holds one */
 }
 
-void cow_lock_stock_readers_stop(const cow_disk *disk)
+void cow_lock_against_stock_stop(const cow_disk *disk)
 {
     disk->calls->flock(disk->calls->context, disk->fd, LOCK_UN);
 }

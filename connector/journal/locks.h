@@ -42,9 +42,9 @@ int cow_lock_unpublished(const cow_disk *disk, uint64_t generation);
 void cow_lock_publish(const cow_disk *disk, uint64_t generation);
 bool cow_lock_is_unpublished(const cow_disk *disk, uint64_t generation);
 
-/* 1: nobody without h5cow reads the file, and nobody can begin to until stop. 0: somebody does. */
-int cow_lock_stock_readers(const cow_disk *disk);
-void cow_lock_stock_readers_stop(const cow_disk *disk);
+/* false: somebody without h5cow has the file. Else nobody can open it so until stop. */
+bool cow_lock_against_stock(const cow_disk *disk);
+void cow_lock_against_stock_stop(const cow_disk *disk);
 
 /* For those who find locks with the system: which lock of these starts at START. */
 typedef enum cow_lock_kind {
