@@ -383,6 +383,21 @@ static hid_t type_id(const copied *o, uint64_t address)
     return cow_native_open_token(o->from, &token, &again) < 0 ? H5I_INVALID_HID : cow_native_type_id(again);
 }
 
+/* With an object header of HDF5 1.6 if its source has one, as natively: see vol/datatype.c. */
+static int make_type(copied *o, hid_t type, hid_t tcpl)
+{
+    H5F_libver_t low;
+    unsigned version;
+    bool old;
+    int status;
+
+    if (cow_native_header_version(o->from, &version) < 0)
+        return -1;
+    old = version < 2 && cow_native_old_headers(o->c->target, &low);
+    status = cow_native_type_anonymous(o->c->target, type, tcpl, &o->to);
+    return old && cow_native_low_bound(o->c->target, low, NULL) < 0 ? -1 : status;
+}
+
 static int copy_type(copied *o, uint64_t address)
 {
     bool merge = (o->c->flags & H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG) != 0;
@@ -401,8 +416,7 @@ static int copy_type(copied *o, uint64_t address)
             status = cow_native_open_token(o->c->target, &token, &o->to);
         goto done;
     }
-    if (cow_type_allowed(type, o->c->high) < 0 || cow_native_type_anonymous(o->c->target, type, tcpl, &o->to) < 0 ||
-        note_made(o, address) < 0)
+    if (cow_type_allowed(type, o->c->high) < 0 || make_type(o, type, tcpl) < 0 || note_made(o, address) < 0)
         goto done;
     if (merge && cow_map_get(&o->file->done, address, &found) && cow_copy_add_type(o->c, type, found) < 0)
         goto done;
@@ -600,13 +614,12 @@ static int copy_group(copied *o, uint64_t address)
 /* ---- the walk ---- */
 
 /* A copy has at least the version of header that its source has: only newer ones take attributes of more than 64 KiB, and
- * keep the order of attributes. Files with history have newer ones only. What the program makes itself gets what the
- * program asked for. */
+ * keep the order of attributes. What the program makes itself gets what the program asked for. */
 static int raise_version(cow_copying *c, cow_loc source)
 {
     unsigned version;
 
-    if (c->to != NULL || c->raised)
+    if (c->raised)
         return 0;
     if (cow_native_header_version(source, &version) < 0)
         return -1;

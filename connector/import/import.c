@@ -21,6 +21,8 @@
 #include "journal/journal.h"
 #include "journal/locks.h"
 
+#include "library/library.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -71,11 +73,13 @@ static lowest reason(void)
 
 /* ---- the source ---- */
 
+/* Object headers have the four times of their objects from HDF5 1.8 on. */
 static hid_t access_list(const cow_import *import, bool connector)
 {
     hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
 
     if (fapl < 0 || H5Pset_fapl_sec2(fapl) < 0 ||
+        H5Pset_libver_bounds(fapl, H5F_LIBVER_V18, cow_library_latest()) < 0 ||
         (connector ? H5Pset_vol(fapl, import->connector, import->info) : H5Pset_vol(fapl, cow_native_id(), NULL)) < 0) {
         if (fapl >= 0)
             H5Pclose(fapl);

@@ -698,6 +698,12 @@ int cow_native_low_bound(cow_loc at, H5F_libver_t low, H5F_libver_t *before)
     return status < 0 ? cow_error_native("cannot change the versions that a file is written for") : 0;
 }
 
+bool cow_native_old_headers(cow_loc at, H5F_libver_t *before)
+{
+    return cow_native_low_bound(at, H5F_LIBVER_EARLIEST, before) == 0 && *before >= H5F_LIBVER_V18 &&
+           cow_native_low_bound(at, H5F_LIBVER_EARLIEST, NULL) == 0;
+}
+
 int cow_native_header_version(cow_loc object, unsigned *version)
 {
     H5VL_native_object_optional_args_t native;

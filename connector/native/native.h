@@ -119,6 +119,8 @@ int cow_native_file_small_headers(void *file, bool small, bool *before);
 /* The lowest version that objects are made for in the file of AT, an object, until it is set again. BEFORE NULL: exactly
  * LOW; else at least LOW, and *BEFORE is what it was. */
 int cow_native_low_bound(cow_loc at, H5F_libver_t low, H5F_libver_t *before);
+/* The same for objects with headers of HDF5 1.6, if those would be newer; *BEFORE is then to be set again. */
+bool cow_native_old_headers(cow_loc at, H5F_libver_t *before);
 /* The metadata cache of an open file: metadata_cache.c. */
 int cow_native_metadata_cache_get(void *file, H5AC_cache_config_t *config);
 int cow_native_metadata_cache_set(void *file, const H5AC_cache_config_t *config);

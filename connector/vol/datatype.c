@@ -1,6 +1,25 @@
 /* H5T: named datatypes. */
 #include "vol/vol.h"
 
+/* Makes an object header of HDF5 1.6 where native HDF5 makes one. In a newer header HDF5 may lose the datatype or the reference count
+ * (cow_file_bounds): all messages of a named datatype are small, whatever the addresses, and a comment that changes is enough. */
+static void *commit(const cow_where *where, const cow_home *home, hid_t type, hid_t lcpl, hid_t tcpl, hid_t tapl,
+                    hid_t dxpl, void **req)
+{
+    const cow_loc at = {where->native, where->loc.obj_type};
+    H5F_libver_t low;
+    const bool old = home != NULL && home->file != NULL && home->asked.bounds && home->asked.low < H5F_LIBVER_V18 &&
+                     cow_native_old_headers(at, &low);
+    void *native = H5VLdatatype_commit(where->native, &where->loc, cow_native_id(), where->name, type, lcpl, tcpl, tapl,
+                                       dxpl, req);
+
+    if (old && cow_native_low_bound(at, low, NULL) < 0) {
+        cow_object_close_native(native, H5I_DATATYPE);
+        return NULL;
+    }
+    return native;
+}
+
 void *cow_vol_datatype_commit(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t type, hid_t lcpl,
                               hid_t tcpl, hid_t tapl, hid_t dxpl, void **req)
 {
@@ -12,8 +31,7 @@ void *cow_vol_datatype_commit(void *object, const H5VL_loc_params_t *loc, const 
 
     if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) == 0 && cow_target_new(o, &where, &target) == 0 &&
         cow_home_allows_type(target.home, type) == 0)
-        native = H5VLdatatype_commit(where.native, &where.loc, cow_native_id(), where.name, type, lcpl, tcpl, tapl,
-                                     dxpl, req);
+        native = commit(&where, target.home, type, lcpl, tcpl, tapl, dxpl, req);
     return cow_leave_pointer(cow_creation_end(o, &where, &target, native, H5I_DATATYPE, name));
 }
 

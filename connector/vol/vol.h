@@ -561,6 +561,8 @@ int cow_mpi_read_alone(const char *name, hid_t under);
 /* bounds.c */
 /* The bounds that a file with history needs, where FAPL asks for others. */
 void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high);
+/* The same once the file is open. */
+void cow_file_bounds(void *native, hid_t fapl, H5F_libver_t *low, H5F_libver_t *high);
 int cow_vol_file_set_bounds(void *native, H5F_libver_t low, H5F_libver_t high);
 void cow_home_take_bounds(cow_home *home, const cow_home *from);
 /* HDF5 opened NATIVE_FILE, of HOME, through a link from NEAR: with its bounds, unless the application gave others for it. */

@@ -696,7 +696,7 @@ static bool plists_agree(comparison *c, const char *path, hid_t a, hid_t b, hid_
     if (defined == H5D_FILL_VALUE_UNDEFINED || when == H5D_FILL_TIME_NEVER)
         *loose = true;
     return agree(c, path, "attribute creation order", oa, ob) &&
-           (ta /* D2 */ || agree(c, path, "track times", ta, tb)) && fill_agrees(c, path, a, b, type);
+           (ta || c->old_headers /* D2 */ || agree(c, path, "track times", ta, tb)) && fill_agrees(c, path, a, b, type);
 }
 
 typedef struct chunk_list {

@@ -21,7 +21,7 @@
  *  D2  Addresses, file sizes, times, and what depends on the library version bounds, since a file with history has at
  *      least those of HDF5 1.10: group storage, header sizes, the order of H5_ITER_NATIVE; whether links have creation
  *      order numbers in a group that does not track them; native HDF5 may say that times are tracked where they are
- *      not, since an older object header cannot say it.
+ *      not, since an older object header cannot say it; with addresses of 4 bytes both have such headers, and either may.
  *  D3  Real references hold addresses. Both sides must have one, and right after it was written it must lead to the
  *      same object; later on, and in versions, to the same object or nowhere, since where a reference to a deleted object
  *      leads natively is undefined. Pattern references are never followed, and compared as bytes.
@@ -71,8 +71,9 @@
  * D23  Groups that a refused H5Dcreate made on its way: native HDF5 1.14.5 leaves them.
  * D32  H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG where the target has several named types that are alike: which one HDF5 takes
  *      depends on the order in which it finds them (D2).
- * D33  H5Oset_comment over a comment of a named type: where object headers are those of HDF5 1.10 (D2) native HDF5 1.14.5
- *      moves messages between the parts of the header, and may lose the reference count or the type (H5O__condense_header).
+ * D33  H5Oset_comment over a comment of a named type whose header is one of HDF5 1.8 or newer: native HDF5 1.14.5 may lose the
+ *      reference count or the type when it makes another part of the header (H5O__alloc_chunk). Ours has such a header where the
+ *      twin has, and where it was copied out of a version. test_vol has the others.
  * D43  H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG for two named types that are alike, where the search is stopped (H5Pset_mcdt_search_cb):
  *      native HDF5 1.14.5 puts the second one into its list as well, and refuses ("can't insert duplicate key",
  *      H5O__copy_insert_comm_dt). Such types are not merged.

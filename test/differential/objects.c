@@ -198,6 +198,15 @@ bool op_type(void)
     return true;
 }
 
+static bool has_new_header(const char *path) /* on either side */
+{
+    H5O_native_info_t header[2];
+    for (int s = 0; s < 2; s++)
+        if (H5Oget_native_info_by_name(w.file.id[s], path, &header[s], H5O_NATIVE_INFO_HDR, H5P_DEFAULT) < 0)
+            return true;
+    return header[0].hdr.version > 1 || header[1].hdr.version > 1;
+}
+
 bool op_comment(void)
 {
     SIDES;
@@ -206,8 +215,8 @@ bool op_comment(void)
     snprintf(path, sizeof path, "%s", some_object());
     snprintf(text, sizeof text, "comment %zu", below(1000));
     if (H5Oget_info_by_name3(w.file.id[0], path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
-        info.type == H5O_TYPE_NAMED_DATATYPE &&
-        H5Oget_comment_by_name(w.file.id[0], path, NULL, 0, H5P_DEFAULT) > 0) /* D33 */
+        info.type == H5O_TYPE_NAMED_DATATYPE && H5Oget_comment_by_name(w.file.id[0], path, NULL, 0, H5P_DEFAULT) > 0 &&
+        has_new_header(path)) /* D33 */
         return false;
     note("H5Oset_comment %s", path);
     w.modified = true;

@@ -11,6 +11,7 @@
 #include "places.h"
 #include "plant.h"
 #include "properties.h"
+#include "properties.h"
 #include "transfer.h"
 
 #include <errno.h>
@@ -32,6 +33,7 @@ comparison head_comparison(void)
                         .uncounted = w.restored,
                         .mixed = w.mixed,
                         .merged = w.merged,
+                        .old_headers = has_narrow_addresses(),
                         .scratch = w.scratch};
 }
 
@@ -92,6 +94,7 @@ static void compare_version(const struct version *v, reached how)
                     .uncounted = w.counted,
                     .mixed = w.mixed,
                     .merged = w.merged,
+                    .old_headers = has_narrow_addresses(),
                     .scratch = w.scratch,
                     .addresses = v->addresses,
                     .chunk_bytes = chance(20)};
