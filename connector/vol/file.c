@@ -957,6 +957,15 @@ static bool is_last(const cow_object *o, bool kept)
            !cow_home_mounts(home) && !cow_native_fapl_keeps_files();
 }
 
+/* The handle of O is closed. STATUS -1: HDF5 keeps an id whose close reports an error, and what is under it. */
+static void release_closed(cow_object *o, int status)
+{
+    o->handle = NULL;
+    cow_object_release_last(o);
+    if (status == 0)
+        cow_object_free(o);
+}
+
 /* -1: HDF5 keeps the id until it is closed again. Where the file is closed all the same, there is nothing under it then. */
 static int close_with_commit(cow_object *o)
 {
@@ -971,12 +980,8 @@ static int close_with_commit(cow_object *o)
         held = cow_error_hold();
         cow_file_tell_lost(o->home->file);
     }
-    if (closed) {
-        o->handle = NULL;
-        cow_object_release_last(o);
-        if (status == 0)
-            cow_object_free(o);
-    }
+    if (closed)
+        release_closed(o, status);
     cow_error_put_back(held);
     return status;
 }
@@ -1020,10 +1025,7 @@ static int close_in_memory(cow_object *o)
         } else
             held = cow_error_hold();
     }
-    o->handle = NULL;
-    cow_object_release_last(o);
-    if (status == 0)
-        cow_object_free(o);
+    release_closed(o, status);
     cow_error_put_back(held);
     return status;
 }
