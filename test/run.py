@@ -269,6 +269,9 @@ def wheel(tests, fast):
         return
     venv = pathlib.Path(os.environ["H5COW_WHEEL_VENV"])
     plugin = next(venv.glob("lib/python3*/site-packages/h5cow/plugin"))
+    filters = {**os.environ, "HDF5_PLUGIN_PATH": str(plugin), "H5COW_FILTER_PLUGINS": str(venv / "bin/python")}
+    filters["PATH"] = f"{venv}/bin:{os.environ['PATH']}"
+    from_outside(tests, "Filters of hdf5plugin", TEST / "test_filter_plugins.py", filters)
     tests.parts([suite_of_others(
         "h5py tests", ["run_pytest_suites.py", "h5py", "--suite", WHEEL_SUITE], python=venv / "bin/python",
         env={**os.environ, "HDF5_PLUGIN_PATH": str(plugin)},
@@ -399,6 +402,7 @@ def main():
         if not arguments.only:
             differential(tests, arguments.steps or SUITES_STEPS)
             from_outside(tests, "Tools", TEST / "test_tools.py", {**os.environ, "H5COW_SUITES": "1"})
+            from_outside(tests, "Filters of Debian", TEST / "test_filter_plugins.py", None)
         suites_of_others(tests, True, arguments.only)
     else:
         if full or not arguments.rest:

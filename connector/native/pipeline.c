@@ -34,13 +34,15 @@ static herr_t computed_copied(const char *name, size_t size, void *value)
     return computed < 0 || H5Iinc_ref(computed) > 0 ? 0 : -1;
 }
 
+/* At its end HDF5 closes what lists are left one after the other, and this one may be gone already. */
 static herr_t computed_closed(const char *name, size_t size, void *value)
 {
+    hbool_t ends = false;
     hid_t computed;
 
     (void)name;
     memcpy(&computed, value, size);
-    if (computed >= 0)
+    if (computed >= 0 && (H5is_library_terminating(&ends) < 0 || !ends))
         H5Idec_ref(computed);
     return 0;
 }
