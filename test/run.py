@@ -226,10 +226,11 @@ def crowds(tests, kills, seconds):
 
 
 def from_outside(tests, title, path, env, *which):
-    """pytest, a file of tests on each core; what it skips is named. WHICH: options that choose tests."""
+    """pytest, a file of tests on each core and one more, since tests wait for the disk; what it skips is named. WHICH: options that
+    choose tests."""
     xml = LOGS / f"{log_file(title).stem}.xml"
     command = [sys.executable, "-B", "-m", "pytest", "-q", "-rsfE", "-p", "no:cacheprovider", f"--junit-xml={xml}", path]
-    command += ["-n", str(os.cpu_count()), "--dist", "loadfile", *which]
+    command += ["-n", str(os.cpu_count() + 1), "--dist", "loadfile", *which]
     tests.part(title, command, junit(xml), shown=r"SKIPPED", env=env)
     return xml
 
