@@ -452,14 +452,29 @@ static void open_head(salvage *s)
 
 /* What the process that waits has heard so far. */
 typedef struct answer {
-    json_object *said, *tried, *versions, *lost;
+    json_object *said, *tried, *versions, *lost, *nulls;
     char *state, *failed;
     char at[2048];
-    size_t finished, count; /* versions */
-    uint64_t dangling;
+    size_t finished, count;          /* versions */
+    uint64_t dangling;               /* references that are null in the copy; where, in `nulls` */
     bool made, saved, nothing, done; /* made: a version; saved: something in one */
     bool whole;                      /* it wants all or nothing, and has the lock of who writes the source */
 } answer;
+
+/* References that are null in the copy: how many, and where. */
+static void tell_nulls(salvage *s, const cow_tree_nulls *nulls)
+{
+    char where[sizeof nulls->where + 60];
+    json_object *told;
+
+    if (nulls->count == 0)
+        return;
+    cow_tree_nulls_where(nulls, where, sizeof where);
+    told = json_object_new_array();
+    json_object_array_add(told, json_object_new_uint64(nulls->count));
+    json_object_array_add(told, cli_json_text(where));
+    salvage_tell(s, "null", told);
+}
 
 static int child(const char *name, const char *temporary, unsigned first_way, const answer *a, json_object *skip,
                  FILE *to)
@@ -502,7 +517,8 @@ static int child(const char *name, const char *temporary, unsigned first_way, co
         (salvage_put_names(&s, why, sizeof why) < 0 || put_user_block(&s, why, sizeof why) < 0))
         status = failed(&s, why);
     if (status == 0) {
-        salvage_tell(&s, "dangling", json_object_new_uint64(s.copy.dangling.count + s.copy.stray.count));
+        tell_nulls(&s, &s.copy.dangling);
+        tell_nulls(&s, &s.copy.stray);
         salvage_tell(&s, "done", json_object_new_boolean(made || temporary == NULL));
     }
     return status == 0 ? 0 : CLI_FAILED;
@@ -578,9 +594,10 @@ static void hear_line(void *context, const char *line)
     } else if (json_object_object_get_ex(told, "failed", &value)) {
         free(a->failed);
         a->failed = cli_strdup(json_object_get_string(value));
-    } else if (json_object_object_get_ex(told, "dangling", &value))
-        a->dangling = json_object_get_uint64(value);
-    else if (json_object_object_get_ex(told, "nothing", &value))
+    } else if (json_object_object_get_ex(told, "null", &value)) {
+        a->dangling += json_object_get_uint64(json_object_array_get_idx(value, 0));
+        json_object_array_add(a->nulls, json_object_get(json_object_array_get_idx(value, 1)));
+    } else if (json_object_object_get_ex(told, "nothing", &value))
         a->nothing = true;
     else if (json_object_object_get_ex(told, "done", &value))
         a->done = true;
@@ -704,6 +721,7 @@ static void print_text(const char *name, const char *out, bool dry, const answer
     cli_json_for_terminal(a->said);
     cli_json_for_terminal(a->versions);
     cli_json_for_terminal(a->lost);
+    cli_json_for_terminal(a->nulls);
     printf("%s: read from %s\n", name, a->state);
     for (size_t i = 0; i < json_object_array_length(a->said); i++)
         printf("%s\n", json_object_get_string(json_object_array_get_idx(a->said, i)));
@@ -721,8 +739,12 @@ static void print_text(const char *name, const char *out, bool dry, const answer
     for (size_t i = 0; i < lost; i++)
         print_loss(i + 1, json_object_array_get_idx(a->lost, i));
     if (a->dangling > 0)
-        printf("%llu reference%s to what is not there %s null\n", (unsigned long long)a->dangling,
+        printf("%llu reference%s to what is not there %s null", (unsigned long long)a->dangling,
                a->dangling == 1 ? "" : "s", a->dangling == 1 ? "is" : "are");
+    for (size_t i = 0; i < json_object_array_length(a->nulls); i++)
+        fputs(json_object_get_string(json_object_array_get_idx(a->nulls, i)), stdout);
+    if (a->dangling > 0)
+        putchar('\n');
     if (lost == 0)
         printf(dry ? "nothing would be lost\n" : "nothing is lost\n");
     if (!dry)
@@ -755,7 +777,8 @@ static answer answer_new(void)
     return (answer){.said = json_object_new_array(),
                     .tried = json_object_new_array(),
                     .versions = json_object_new_array(),
-                    .lost = json_object_new_array()};
+                    .lost = json_object_new_array(),
+                    .nulls = json_object_new_array()};
 }
 
 static void answer_free(answer *a)
@@ -766,6 +789,7 @@ static void answer_free(answer *a)
     json_object_put(a->tried);
     json_object_put(a->versions);
     json_object_put(a->lost);
+    json_object_put(a->nulls);
 }
 
 /* ": " and why nothing was saved, or nothing; free() it. */

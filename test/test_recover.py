@@ -630,6 +630,20 @@ def test_the_head_and_the_history_itself(made, original, what):
     assert len(json.loads(h5cow("log", "--json", out))) == 4
 
 
+def test_it_says_which_references_lead_nowhere(tmp_path):
+    path, out = tmp_path / "nulls.h5", tmp_path / "out.h5"
+    program(path, """
+with h5py.File(FILE, 'a') as f:
+    gone = f.create_group('gone')
+    f.create_dataset('some refs', (3,), h5py.ref_dtype)[:2] = [gone.ref, gone.ref]
+    f.create_group('g').attrs['to'] = gone.ref
+    del f['gone']
+""")
+    told = h5cow("recover", path, out)
+    assert "3 references to what is not there are null: " in told
+    assert "the dataset '/some refs' (2)" in told and "the attribute 'to' of '/g' (1)" in told
+
+
 REFER = """
 with h5py.File(FILE, 'a') as f:
     kinds = {'plain': {}, 'chunks': {'chunks': (1,)}, 'zip': {'chunks': (2,), 'compression': 'gzip'}}
