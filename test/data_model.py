@@ -157,7 +157,7 @@ PLUGINS = """
 chunks of 16 bytes and more and without them. What is read must be the same after each session: in each version, in the head by
 HDF5 without h5cow, after `h5cow gc --compact` and in an exported file. ✓: that is so. *Not made*, *not written*: the filter refuses such
 elements, natively and through h5cow alike; native HDF5 crashes afterwards where h5py closes such a dataset, h5cow does not. *Ends the
-program*: the filter calls `exit` in the middle of a write, and the session ends without a commit.
+program*: the filter calls `exit` in the middle of a write. All else of the session is committed ([promises.md](promises.md)).
 
 {table}"""
 

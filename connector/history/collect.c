@@ -300,7 +300,7 @@ static int note_space(const collecting *c)
 
 static int record(const collecting *c)
 {
-    int there = c->by_policy ? 0 : cow_native_exists(c->file->loc, COW_PATH_OPERATIONS);
+    int there = c->by_policy ? 0 : cow_layout_operations_exist(c->file->loc);
     char what[200];
 
     if (!c->by_policy && (there == 0 || (there > 0 && c->kept == COW_SPACE_NEVER)))
@@ -312,13 +312,18 @@ static int record(const collecting *c)
     return cow_operation_record(c->file, COW_OPERATION_COLLECT, UINT64_MAX, what);
 }
 
-/* What only views have is of no use to anybody where HDF5 forgets it, and there is no list of free places. */
+/* Views and heads are deleted where somebody gets their space: elsewhere HDF5 forgets it, there is no list of free places, and what is
+ * written for a deletion (a larger list of free space within a group's heap) may need new space. */
+static bool is_used_again(const collecting *c)
+{
+    return c->kept == COW_SPACE_FORGOTTEN;
+}
+
 static bool is_nothing(const collecting *c)
 {
     const uint64_t *ended;
 
-    return c->answer->chunks == 0 &&
-           (c->kept != COW_SPACE_FORGOTTEN || (c->views == 0 && cow_reach_ended(c->reach, &ended) == 0));
+    return c->answer->chunks == 0 && (!is_used_again(c) || (c->views == 0 && cow_reach_ended(c->reach, &ended) == 0));
 }
 
 static int collect(collecting *c)
@@ -327,7 +332,9 @@ static int collect(collecting *c)
 
     if (status == 0 && is_nothing(c))
         return 0; /* nothing was written */
-    if (status == 0 && (collect_views(c) < 0 || collect_heads(c) < 0 || record(c) < 0 || note_space(c) < 0))
+    if (status == 0 && is_used_again(c) && (collect_views(c) < 0 || collect_heads(c) < 0))
+        status = -1;
+    if (status == 0 && (record(c) < 0 || note_space(c) < 0))
         status = -1;
     return cow_operation_end_recorded(c->file, status);
 }

@@ -212,6 +212,8 @@ typedef struct cow_layout_operation {
     uint8_t kind; /* cow_operation; later ones may be added */
 } cow_layout_operation;
 
+/* 1, 0: does the file have that table? -1 */
+int cow_layout_operations_exist(cow_loc file);
 /* As of the table before. */
 int cow_layout_operations_open(cow_loc file, cow_table **table);
 int cow_layout_operations_rows(cow_loc file, cow_table *table, uint64_t first, uint64_t count, uint64_t *sum,

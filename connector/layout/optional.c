@@ -25,6 +25,11 @@ int cow_layout_lacks_open(cow_loc file, cow_table **table)
     return open_table(file, LACKS, COW_TABLE_INCOMPLETE, table);
 }
 
+int cow_layout_operations_exist(cow_loc file)
+{
+    return cow_native_exists(file, COW_PATH_OPERATIONS);
+}
+
 int cow_layout_operations_open(cow_loc file, cow_table **table)
 {
     return open_table(file, COW_PATH_OPERATIONS, COW_TABLE_OPERATIONS, table);
