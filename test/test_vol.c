@@ -355,12 +355,13 @@ static void test_headers_are_no_newer_where_hdf5_would_lose_messages(void **stat
             }
             for (int i = 0; i < 2; i++) {
                 hid_t at = H5Gopen2(p.file[i], again ? "again" : "g", H5P_DEFAULT);
-                assert_int_equal(header_version(at, "on/the/way/type"), 1);
-                assert_int_equal(header_version(at, "copy"), 1);
-                assert_int_equal(header_version(at, "groups/way/type"), 1);
+                const unsigned usual = header_version(p.file[1], again ? "again" : "g"); /* 1; of HDF5 2: 2 */
+                assert_int_equal(header_version(at, "on/the/way/type"), usual);
+                assert_int_equal(header_version(at, "copy"), usual);
+                assert_int_equal(header_version(at, "groups/way/type"), usual);
                 if (narrow || i == 1)
                     assert_int_equal(
-                        header_version(at, ".") | header_version(at, "on/the") | header_version(at, "groups"), 1);
+                        header_version(at, ".") | header_version(at, "on/the") | header_version(at, "groups"), usual);
                 assert_true(H5Gclose(at) >= 0);
             }
             close_pair(p);
