@@ -859,8 +859,7 @@ static bool compresses(void)
     return connector != NULL && strstr(connector, "compress=") != NULL;
 }
 
-/* D30 */
-static bool misplaces_chunks(hid_t set)
+bool misplaces_chunks(hid_t set)
 {
     H5D_chunk_index_t index = H5D_CHUNK_IDX_SINGLE;
     hsize_t dims[H5S_MAX_RANK], max[H5S_MAX_RANK];

@@ -53,6 +53,8 @@ bool type_contains(hid_t type, H5T_class_t cls);
 /* Does it contain references of HDF5 1.12? In something else (D27)? */
 bool type_has_new_references(hid_t type);
 bool type_nests_references(hid_t type);
+/* D30: does HDF5 tell wrong places of the chunks of this dataset? */
+bool misplaces_chunks(hid_t set);
 /* References of a test pattern (never followed) have this in byte 7; real ones cannot. */
 #define PATTERN_REFERENCE 0xEE
 

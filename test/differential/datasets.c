@@ -580,7 +580,8 @@ bool op_chunk(void)
             n = 0;
     int rank = H5Sget_simple_extent_dims(space, dims, NULL);
     bool fits = H5Pget_layout(dcpl) == H5D_CHUNKED && !type_contains(type, H5T_VLEN) &&
-                !type_contains(type, H5T_REFERENCE) && !leaves_chunks_out(dcpl); /* D12 */
+                !type_contains(type, H5T_REFERENCE) && !leaves_chunks_out(dcpl) /* D12 */ &&
+                !misplaces_chunks(set.id[0]); /* D30 */
     size_t bytes = H5Tget_size(type);
     if (fits)
         H5Pget_chunk(dcpl, rank, chunk);

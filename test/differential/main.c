@@ -106,7 +106,8 @@
  *      size, and makes a group that cannot be read (H5O__link_post_copy_file). Only datasets and types are so copied.
  * D30  Chunks in other files that were copied to, and of what is copied back: their index is of the kind that newer
  *      bounds give (D2), and of an extensible array whose unlimited dimension is not the first native HDF5 1.14.5 tells
- *      wrong places (H5D__earray_idx_iterate_cb). The elements are compared.
+ *      wrong places (H5D__earray_idx_iterate_cb). The elements are compared, and no raw chunk is read or written there: the
+ *      one at that place may be longer than it says.
  * D29  Creation order numbers of links and attributes of what was copied out of a version: see D7.
  * D28  H5Ocopy of references of HDF5 1.12: the copy names the same heap objects as its source, which go with either
  *      (H5D__contig_copy copies the bytes). And between files of references inside something else: native HDF5 keeps
@@ -161,6 +162,9 @@
  *      (the loop in H5MF_settle_meta_data_fsm: the list is as large as a page). Smaller pages do not keep it.
  * D55  H5Pset_istore_k of 1: native HDF5 1.14.5 makes ever deeper trees of few chunks, until "unable to encode node level" (H5B). The
  *      least here is 2.
+ * D56  What external links lead to after H5Fstart_swmr_write: native HDF5 opens the other file for a single writer with many readers
+ *      as well, and refuses one whose superblock is older than that of HDF5 1.10. h5cow opens it for writing alone, and its lock keeps
+ *      others out. Only hard links are followed then.
  */
 #include "compare.h"
 #include "copies.h"

@@ -11,7 +11,6 @@
 #include "places.h"
 #include "plant.h"
 #include "properties.h"
-#include "properties.h"
 #include "transfer.h"
 
 #include <errno.h>
@@ -33,6 +32,7 @@ comparison head_comparison(void)
                         .uncounted = w.restored,
                         .mixed = w.mixed,
                         .merged = w.merged,
+                        .unfollowed = started_swmr(), /* D56 */
                         .old_headers = has_narrow_addresses(),
                         .scratch = w.scratch};
 }
