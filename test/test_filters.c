@@ -417,6 +417,101 @@ static void test_parameters_that_are_computed_from_references(void **state)
     both("parameters of references", program_references);
 }
 
+#define COUNTED (FILTER + 2)
+
+static htri_t refuse_and_count(hid_t dcpl, hid_t type, hid_t space)
+{
+    (void)dcpl, (void)type, (void)space;
+    filter.can_apply++;
+    return 0;
+}
+
+/* How many of the first two elements are as in STRINGS; -1: they cannot be read. */
+static int strings_that_are(hid_t dataset, hid_t type, const char *const strings[2])
+{
+    const hsize_t first = 0, two = 2;
+    hid_t space = H5Dget_space(dataset), memory = line(two);
+    char *read[2] = {NULL, NULL};
+    int right = 0;
+
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, NULL, &two, NULL);
+    if (H5Dread(dataset, type, memory, space, H5P_DEFAULT, read) < 0)
+        right = -1;
+    for (int i = 0; right >= 0 && i < 2; i++)
+        right += read[i] != NULL && strcmp(read[i], strings[i]) == 0;
+    H5Treclaim(type, memory, H5P_DEFAULT, read);
+    H5Sclose(memory);
+    H5Sclose(space);
+    return right;
+}
+
+/* What HDF5 keeps elsewhere in the file, by when it is allocated and filled. */
+static void program_asked_for_heaps(side *s)
+{
+    static const H5Z_class2_t class = {H5Z_CLASS_T_VERS, COUNTED, 1, 1, "counted", refuse_and_count, NULL, pass};
+    static const char *const strings[ELEMENTS] = {"one", "two"};
+    static const H5R_ref_t references[ELEMENTS];
+    const hid_t string = H5Tcopy(H5T_C_S1);
+    const hid_t types[] = {string, H5T_STD_REF};
+    const void *const values[] = {strings, references};
+    const hsize_t chunk = CHUNK, more = ELEMENTS + CHUNK;
+    hid_t space = line(ELEMENTS), file, dataset;
+
+    assert_true(H5Zregister(&class) >= 0 && H5Tset_size(string, H5T_VARIABLE) >= 0);
+    for (unsigned i = 0; i < COUNT(types) * 12; i++) {
+        const unsigned type = i / 12;
+        const H5D_alloc_time_t alloc = (H5D_alloc_time_t)(i / 3 % 4);
+        const H5D_fill_time_t fill = (H5D_fill_time_t)(i % 3);
+        const char *const user = "filled";
+        hid_t dcpl;
+
+        if (alloc == H5D_ALLOC_TIME_DEFAULT || (type == 0 && fill == H5D_FILL_TIME_NEVER)) /* which HDF5 refuses */
+            continue;
+        begin();
+        dcpl = H5Pcreate(H5P_DATASET_CREATE);
+        say(&s->text, "-- type %u, allocated %d, filled %d\n", type, (int)alloc, (int)fill);
+        assert_true(H5Pset_chunk(dcpl, 1, &chunk) >= 0 && H5Pset_deflate(dcpl, 1) >= 0 &&
+                    H5Pset_filter(dcpl, COUNTED, H5Z_FLAG_OPTIONAL, 0, NULL) >= 0 &&
+                    H5Pset_alloc_time(dcpl, alloc) >= 0 && H5Pset_fill_time(dcpl, fill) >= 0);
+        if (type == 0 && i % 2 == 1)
+            assert_true(H5Pset_fill_value(dcpl, string, &user) >= 0);
+        file = H5Fcreate(s->path, H5F_ACC_TRUNC, H5P_DEFAULT, s->fapl);
+        for (char name[] = "x"; *name <= 'y'; ++*name) {
+            dataset = H5Dcreate2(file, name, types[type], space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+            said(s, "created", dataset >= 0);
+            said(s, "written", H5Dwrite(dataset, types[type], space, H5S_ALL, H5P_DEFAULT, values[type]));
+            said(s, "grown", H5Dset_extent(dataset, &more));
+            said(s, "closed", H5Dclose(dataset));
+        }
+        said(s, "file closed", H5Fclose(file));
+        file = H5Fopen(s->path, H5F_ACC_RDWR, s->fapl);
+        for (char name[] = "x"; *name <= 'y'; ++*name) {
+            dataset = H5Dopen2(file, name, H5P_DEFAULT);
+            said(s, "opened", dataset >= 0);
+            said(s, "read", type == 0 ? strings_that_are(dataset, string, strings) : 0);
+            /* else they are asked before HDF5 fills what is new, natively when it is written */
+            if (alloc != H5D_ALLOC_TIME_EARLY) {
+                said(s, "made smaller", H5Dset_extent(dataset, &chunk));
+                said(s, "grown", H5Dset_extent(dataset, (const hsize_t[]){ELEMENTS}));
+            }
+            said(s, "written", H5Dwrite(dataset, types[type], space, H5S_ALL, H5P_DEFAULT, values[type]));
+            said(s, "written again", H5Dwrite(dataset, types[type], space, H5S_ALL, H5P_DEFAULT, values[type]));
+            said(s, "closed", H5Dclose(dataset));
+        }
+        said(s, "file closed", H5Fclose(file));
+        H5Pclose(dcpl);
+        remove(s->path);
+    }
+    H5Tclose(string);
+    H5Sclose(space);
+}
+
+static void test_filters_of_heaps_are_asked_as_often_as_natively(void **state)
+{
+    (void)state;
+    both("filters of strings and references are asked", program_asked_for_heaps);
+}
+
 static void test_parameters_are_computed_from_those_that_are_given(void **state)
 {
     (void)state;
@@ -646,6 +741,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_refusal_leaves_what_native_leaves),
         cmocka_unit_test(test_parameters_are_computed_from_those_that_are_given),
         cmocka_unit_test(test_parameters_that_are_computed_from_references),
+        cmocka_unit_test(test_filters_of_heaps_are_asked_as_often_as_natively),
         cmocka_unit_test(test_a_chunk_that_a_filter_refuses_is_lost_alone),
         cmocka_unit_test(test_a_filter_that_is_missing),
         cmocka_unit_test(test_a_filter_that_is_taken_away),

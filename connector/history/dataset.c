@@ -1163,9 +1163,14 @@ static bool fills(const cow_dataset *dataset)
 
 int cow_dataset_ask_filters(cow_dataset *dataset, bool grows)
 {
+    int status;
+
     if (dataset->asked || (grows && !fills(dataset)))
         return 0;
-    if (!(dataset->row.flags & COW_FLAG_FILTERS_ADDED) && cow_codec_check(dataset->array.codec) < 0)
+    if ((status = cow_pools_ask(dataset->file, dataset->row.pool)) == 0 &&
+        !(dataset->row.flags & COW_FLAG_FILTERS_ADDED))
+        status = cow_codec_check(dataset->array.codec);
+    if (status < 0)
         return cow_context("%s: its filters cannot encode", dataset->array.label);
     dataset->asked = true;
     return 0;

@@ -22,7 +22,8 @@ typedef struct opened {
     cow_hashes *hashes;                   /* NULL: nothing is written */
     uint64_t slots_before, reused_before; /* when the transaction began */
     size_t users;
-    bool told; /* what else its creation properties are: it has no fill value, and is filled at FILL_TIME */
+    bool asked; /* HDF5 has asked its filters, or will not: cow_pools_ask */
+    bool told;  /* what else its creation properties are: it has no fill value, and is filled at FILL_TIME */
     H5D_fill_time_t fill_time;
 } opened;
 
@@ -319,18 +320,19 @@ failed:
     return -1;
 }
 
-static int pool_open(cow_file *file, opened *o, const cow_described *raw)
+/* RAW_DATA: of one that was just made. Takes it, also when it fails; NULL: it is opened. */
+static int pool_open(cow_file *file, opened *o, const cow_described *raw, void *raw_data)
 {
     cow_pool_entry *entry = &o->entry;
     char name[COW_PATH_MAX];
-    void *raw_data = cow_layout_raw_open(file->loc, entry->id);
     cow_table *table = NULL;
     cow_chunk_store *store = NULL;
     size_t bytes;
     int status = -1;
 
     snprintf(name, sizeof name, "pool %u", entry->id);
-    if (raw_data == NULL)
+    o->asked = raw_data != NULL;
+    if (raw_data == NULL && (raw_data = cow_layout_raw_open(file->loc, entry->id)) == NULL)
         return cow_context("%s: the chunks of %s cannot be opened", file->name, name);
     if (pool_shape(file, entry, raw_data) < 0 || decoded_bytes(file, entry, &bytes) < 0 ||
         (table = open_slots(file, entry->id, entry->raw.rank)) == NULL) {
@@ -425,16 +427,12 @@ const cow_pool_entry *cow_pools_get(cow_file *file, uint32_t id)
     return cow_pools_get_like(file, id, H5I_INVALID_HID, NULL);
 }
 
-const cow_pool_entry *cow_pools_get_like(cow_file *file, uint32_t id, hid_t type, const cow_described *like)
+/* A place for pool ID. NULL: the error. */
+static opened *place_for(cow_file *file, uint32_t id)
 {
     cow_pools *pools = file->pools;
-    opened *o = find(pools, id);
-    cow_described raw;
-    bool looked;
-    int status = 0;
+    opened *o;
 
-    if (o != NULL)
-        return &o->entry;
     if (pools->count >= pools->limit)
         close_idle(pools);
     if (pools->table != NULL && id >= pools->table->rows) {
@@ -448,15 +446,29 @@ const cow_pool_entry *cow_pools_get_like(cow_file *file, uint32_t id, hid_t type
     }
     o = &pools->list[pools->count];
     *o = (opened){.entry = {.id = id, .dcpl = H5I_INVALID_HID}};
+    return o;
+}
+
+const cow_pool_entry *cow_pools_get_like(cow_file *file, uint32_t id, hid_t type, const cow_described *like)
+{
+    opened *o = find(file->pools, id);
+    cow_described raw;
+    bool looked;
+    int status = 0;
+
+    if (o != NULL)
+        return &o->entry;
+    if ((o = place_for(file, id)) == NULL)
+        return NULL;
     looked = cow_file_tables(file) != NULL && cow_layout_still_raw(cow_file_tables(file), id, &raw);
     if (looked && (like != NULL || type >= 0))
         status = pool_open_closed(file, o, type, like, &raw);
     if (status == 0)
-        status = pool_open(file, o, looked && file->still != NULL ? &raw : NULL);
+        status = pool_open(file, o, looked && file->still != NULL ? &raw : NULL, NULL);
     if (status < 0)
         return NULL;
     note_slots(o);
-    pools->count++;
+    file->pools->count++;
     return &o->entry;
 }
 
@@ -505,17 +517,66 @@ hid_t cow_pools_dcpl(cow_file *file, uint32_t id)
     return o->entry.dcpl;
 }
 
-/* 1: HDF5 does not take such chunks, which is recorded. */
-static int pool_make(cow_file *file, uint32_t id, hid_t type, hid_t dcpl)
+/* Elements that have parts elsewhere HDF5 writes itself, and it asks the filters of a dataset that it has opened before it writes it
+ * (H5D__write): those of the program, once more than natively. One that it has created it does not ask again. */
+static bool asks(hid_t type, hid_t dcpl)
+{
+    return !cow_pipeline_stable(dcpl) && cow_type_is_heap(type, true) != 0;
+}
+
+/* Opens pool ID, which has been made. Takes RAW_DATA. */
+static int open_made(cow_file *file, uint32_t id, void *raw_data)
+{
+    opened *o = place_for(file, id);
+
+    if (o == NULL) {
+        cow_native_dataset_close(raw_data);
+        return -1;
+    }
+    if (pool_open(file, o, NULL, raw_data) < 0)
+        return -1;
+    note_slots(o);
+    file->pools->count++;
+    return 0;
+}
+
+int cow_pools_ask(cow_file *file, uint32_t id)
+{
+    opened *o = cow_pools_get(file, id) == NULL ? NULL : find(file->pools, id);
+    hid_t space = H5I_INVALID_HID;
+    void *raw_data;
+    int status = -1;
+
+    if (o == NULL)
+        return -1;
+    o->asked = o->asked || o->entry.dcpl < 0 || !asks(cow_kept_type_id(o->entry.type), o->entry.dcpl);
+    if (o->asked)
+        return 0;
+    if ((raw_data = cow_native_chunk_store_dataset(cow_pool_store(o->entry.pool))) == NULL ||
+        (space = cow_native_dataset_space(raw_data)) < 0)
+        return -1;
+    if (H5Sselect_none(space) < 0)
+        cow_error_native("cannot select nothing");
+    else if (cow_native_dataset_write(raw_data, cow_kept_type_id(o->entry.type), space, space, H5P_DATASET_XFER_DEFAULT,
+                                      "") == 0) {
+        o->asked = true;
+        status = 1;
+    }
+    cow_close(space);
+    return status;
+}
+
+/* *RAW_DATA is open if its filters would be asked again, else NULL. 1: HDF5 does not take such chunks, which is recorded. */
+static int pool_make(cow_file *file, uint32_t id, hid_t type, hid_t dcpl, void **raw_data)
 {
     char path[COW_PATH_MAX];
     hsize_t extent[COW_MAX_RANK], most[COW_MAX_RANK];
     int rank = H5Pget_chunk(dcpl, COW_MAX_RANK, extent), status = -1, exists;
     unsigned long failures = cow_journal_driver_file_failures(file->fileno);
     hid_t space = H5I_INVALID_HID;
-    void *raw_data = NULL;
     cow_table *table = NULL;
 
+    *raw_data = NULL;
     memcpy(most, extent, sizeof most);
     extent[0] = 0;
     most[0] = H5S_UNLIMITED;
@@ -530,7 +591,7 @@ static int pool_make(cow_file *file, uint32_t id, hid_t type, hid_t dcpl)
                       path);
         goto done;
     }
-    if ((raw_data = cow_native_dataset_create(file->loc, path, type, space, dcpl)) == NULL) {
+    if ((*raw_data = cow_native_dataset_create(file->loc, path, type, space, dcpl)) == NULL) {
         status = cow_error_is(COW_MEMORY) || cow_journal_driver_file_failures(file->fileno) != failures ? -1 : 1;
         goto done;
     }
@@ -544,8 +605,11 @@ static int pool_make(cow_file *file, uint32_t id, hid_t type, hid_t dcpl)
 done:
     if (table != NULL)
         table->close(table);
-    if (raw_data != NULL && cow_native_dataset_close(raw_data) < 0)
-        status = -1;
+    if (*raw_data != NULL && (status != 0 || !asks(type, dcpl))) {
+        if (cow_native_dataset_close(*raw_data) < 0)
+            status = -1;
+        *raw_data = NULL;
+    }
     if (space >= 0)
         H5Sclose(space);
     return status;
@@ -609,6 +673,7 @@ int cow_pools_find(cow_file *file, hid_t type, hid_t asked, hid_t dcpl, uint32_t
 {
     uint8_t signature[2][COW_HASH_SIZE];
     hid_t p, t;
+    void *raw_data = NULL;
     int status = -1;
 
     if (signature_of(type, dcpl, signature[0]) < 0 || signature_of(type, asked, signature[1]) < 0 ||
@@ -626,8 +691,12 @@ int cow_pools_find(cow_file *file, hid_t type, hid_t asked, hid_t dcpl, uint32_t
     t = H5Tcopy(type);
     if (p < 0 || t < 0)
         status = -1;
-    else if ((status = pool_make(file, *id, t, p)) == 0)
+    else if ((status = pool_make(file, *id, t, p, &raw_data)) == 0)
         status = cow_table_append(file->pools->table, 1, signature[0], NULL) < 0 ? -1 : 0;
+    if (raw_data != NULL && status == 0)
+        status = open_made(file, *id, raw_data);
+    else if (raw_data != NULL)
+        cow_native_dataset_close(raw_data);
     cow_close(t, p);
     return status;
 }

@@ -39,6 +39,9 @@ void cow_pools_leave(cow_file *file, uint32_t id);
 /* The pool for chunks of TYPE with the creation properties DCPL (chunked), whose filters have their parameters; made when there is none.
  * ASKED: what the program asked for. 1, with an error: HDF5 does not take such chunks. */
 int cow_pools_find(cow_file *file, hid_t type, hid_t asked, hid_t dcpl, uint32_t *id);
+/* Before a dataset of the pool is written whose filters HDF5 would ask now: 1: it has asked them, as those of the pool, where it writes
+ * elements itself; 0: it will not ask those of the pool; -1: they refuse. */
+int cow_pools_ask(cow_file *file, uint32_t id);
 /* How many the file has; the table must be open. */
 uint64_t cow_pools_rows(const cow_file *file);
 /* How many are open. */
