@@ -443,6 +443,52 @@ static void copy_wide(hid_t ocpypl)
     remove("test_copies_wide.h5");
 }
 
+/* HDF5 1.14.5 forgets that an object has no link yet when its metadata cache evicts the header; a copy has none at first. */
+static void test_copies_into_a_plain_file_with_a_small_metadata_cache(void **state)
+{
+    static const char *const names[] = {"below", "type", "tiles", "scalar", "contiguous"},
+                             *const sources[] = {COW, COW "@1"}, *const target = "test_copies_to.h5";
+    H5AC_cache_config_t config = {.version = H5AC__CURR_CACHE_CONFIG_VERSION}, told = config;
+    hid_t small, fapl = new_format(), from, to;
+    (void)state;
+
+    remove(COW);
+    make_plain(false);
+    to = create_file(COW, H5P_DEFAULT);
+    from = open_plain(false);
+    assert_true(H5Ocopy(from, "g", to, "g", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Fclose(from) >= 0 && H5Fclose(to) >= 0);
+    assert_true((small = H5Pcreate(H5P_FILE_ACCESS)) >= 0 && H5Pget_mdc_config(small, &config) >= 0);
+    assert_true(H5Pset_libver_bounds(small, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0);
+    config.set_initial_size = true;
+    config.initial_size = config.min_size = config.max_size = 1024;
+    assert_true(H5Pset_mdc_config(small, &config) >= 0);
+    for (int k = 0; k < 2; k++) {
+        for (int side = 0; side < 2; side++) {
+            bool native = side == 0;
+            const char *name = native ? NATIVE : target;
+
+            assert_true(H5Fclose(create_file(name, fapl)) >= 0);
+            from = H5Fopen(native ? OTHER : sources[k], H5F_ACC_RDONLY, native ? native_fapl : H5P_DEFAULT);
+            assert_true(from >= 0 && (to = H5Fopen(name, H5F_ACC_RDWR, native ? fapl : small)) >= 0);
+            assert_true(H5Ocopy(from, "g", to, "g", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+            for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+                char path[20];
+
+                snprintf(path, sizeof path, "g/%s", names[i]);
+                assert_true(H5Ocopy(from, path, to, names[i], H5P_DEFAULT, H5P_DEFAULT) >= 0);
+            }
+            assert_true(native ||
+                        (H5Fget_mdc_config(to, &told) >= 0 && told.min_size == 1024 && told.max_size == 1024));
+            assert_true(H5Fclose(to) >= 0 && H5Fclose(from) >= 0);
+        }
+        same_files(sources[k], NATIVE, target, native_fapl);
+    }
+    remove(target);
+    H5Pclose(small);
+    H5Pclose(fapl);
+}
+
 static void test_copies_out_of_a_plain_file_are_versioned(void **state)
 {
     const char *const names[] = {COW, NATIVE};
@@ -587,6 +633,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_copy_of_chunks_larger_than_the_maximum),
         cmocka_unit_test(test_copy_after_another_opening_was_closed),
         cmocka_unit_test(test_copies_out_of_a_plain_file_are_versioned),
+        cmocka_unit_test(test_copies_into_a_plain_file_with_a_small_metadata_cache),
         cmocka_unit_test(test_null_messages_are_not_kept_in_plain_files),
         cmocka_unit_test(test_copy_of_chunks_that_cannot_be_read_fails_and_leaves_nothing),
         cmocka_unit_test(test_copies_out_of_a_file_that_shares_filters_and_fill_values),

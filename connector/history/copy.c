@@ -722,6 +722,8 @@ int cow_copy_named_object(cow_file *from_file, const char *version, void *from, 
     cow_copying c = {.to = to_file, .target = {to, to_loc->obj_type}, .ocpypl = ocpypl, .high = high};
     cow_copied_file *first = calloc(1, sizeof *first);
     H5AC_cache_config_t cache;
+    hid_t id = H5I_INVALID_HID;
+    void *native = NULL;
     int status = -1, wider = 0;
 
     if (first == NULL)
@@ -733,8 +735,11 @@ int cow_copy_named_object(cow_file *from_file, const char *version, void *from, 
         cow_error_native("cannot get how to copy '%s'", from_name);
         goto done;
     }
-    if (to_file != NULL &&
-        (cow_file_begin(to_file) < 0 || (wider = cow_native_metadata_cache_widen(to_file->native, &cache)) < 0))
+    if (to_file != NULL && cow_file_begin(to_file) < 0)
+        goto done;
+    /* a file without history loses copies that have no link yet just as well */
+    if ((native = to_file != NULL ? to_file->native : cow_native_file_of(c.target, &id)) == NULL ||
+        (wider = cow_native_metadata_cache_widen(native, &cache)) < 0)
         goto done;
     if (to_file != NULL)
         cow_changes_edited(to_file);
@@ -751,7 +756,8 @@ done:
     if (c.raised && c.low < H5F_LIBVER_V18 && cow_native_low_bound(c.target, c.low, NULL) < 0)
         status = -1;
     if (wider > 0)
-        cow_native_metadata_cache_restore(to_file->native, &cache);
+        cow_native_metadata_cache_restore(native, &cache);
+    cow_close(id);
     forget_files(&c);
     cow_copy_forget_types(&c);
     cow_map_free(&c.unlinked);

@@ -1049,6 +1049,7 @@ static bool object_agrees(comparison *c, const char *path, hid_t a, hid_t b, nam
     if (c->how != REACHED_VERSION && !c->uncounted /* D7 */ &&
         !(c->merged && info[0].type == H5O_TYPE_NAMED_DATATYPE && info[0].rc > info[1].rc) && /* D34 */
         !(info[0].rc <= 1 && info[1].rc <= 1 && is_unlinked(path, a, &info[0])) &&            /* D36 */
+        !(c->evicted && info[0].rc > info[1].rc) &&                                           /* D57 */
         !agree(c, path, "reference count", info[0].rc, info[1].rc))
         return false;
     for (int s = 0; s < 2; s++)

@@ -30,6 +30,7 @@ typedef struct comparison {
     bool other;                 /* a file that was copied to: chunks are not compared (D30) */
     bool mixed;                 /* something was copied in from another file (D30) */
     bool merged;                /* H5Ocopy that merges named types was refused (D34) */
+    bool evicted;               /* H5Ocopy had a small metadata cache (D57) */
     bool old_headers;           /* B has headers of HDF5 1.6 as well (D2) */
     bool chunk_bytes;           /* read every chunk raw as well (slower) */
     bool unfollowed;            /* what soft and external links lead to is not the same for A and B, and not compared */

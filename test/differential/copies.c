@@ -349,6 +349,7 @@ bool op_copy(void)
           lcpl = link_plist();
     note("H5Ocopy %s %s flags %x", from, to, flags);
     w.copied = w.tagged = true;
+    w.evicted = w.evicted || has_small_metadata_cache();
     w.modified = true;
     w.renumbered = w.renumbered || is_root(w.file.id[0], from);
     if (!BOTH("H5Ocopy", H5Ocopy(w.file.id[s], from, w.file.id[s], to, plist, lcpl)))
@@ -401,7 +402,8 @@ static void check_outside(pair file, int k, const char *when)
                     .renumbered = true /* D1, D29 */,
                     .deleted = true,
                     .other = true,
-                    .merged = w.merged};
+                    .merged = w.merged,
+                    .evicted = w.evicted};
     if (!compare_trees(&c, file.id[0], file.id[1]))
         differ(c.stack, "%s%s: %s", w.outside[k][1], when, c.why);
 }
@@ -468,6 +470,7 @@ bool op_copy_files(void)
              to, into ? "the file" : w.outside[k][1], flags);
         w.modified = w.modified || into;
         w.copied = w.tagged = true;
+        w.evicted = w.evicted || has_small_metadata_cache();
         if (!BOTH("H5Ocopy", H5Ocopy(source.id[s], from, target.id[s], to, plist, lcpl)))
             refused_copy(flags);
         H5Pclose(plist);

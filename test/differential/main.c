@@ -165,6 +165,8 @@
  * D56  What external links lead to after H5Fstart_swmr_write: native HDF5 opens the other file for a single writer with many readers
  *      as well, and refuses one whose superblock is older than that of HDF5 1.10. h5cow opens it for writing alone, and its lock keeps
  *      others out. Only hard links are followed then.
+ * D57  The reference count of what H5Ocopy made while the metadata cache is small: native HDF5 1.14.5 may have evicted its header
+ *      before it is linked, reads it with a count of 1 (as in D47), and then counts one more. test_copies has it.
  */
 #include "compare.h"
 #include "copies.h"

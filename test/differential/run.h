@@ -84,6 +84,7 @@ extern struct run {
     unsigned external;    /* files outside that the file has */
     char many[PATH_SIZE]; /* the object with very many attributes; "": none */
     bool writable, modified, created, deleted, copied, renumbered, mixed, merged;
+    bool evicted;  /* H5Ocopy while the metadata cache was small: D57 */
     bool restored; /* a version was restored: D42 */
     bool tagged;   /* H5Ocopy has made something since the file was opened (D18) */
     bool counted;  /* the program has added to reference counts, or made a circle (D7) */

@@ -33,6 +33,7 @@ comparison head_comparison(void)
                         .mixed = w.mixed,
                         .merged = w.merged,
                         .unfollowed = started_swmr(), /* D56 */
+                        .evicted = w.evicted,
                         .old_headers = has_narrow_addresses(),
                         .scratch = w.scratch};
 }
@@ -94,6 +95,7 @@ static void compare_version(const struct version *v, reached how)
                     .uncounted = w.counted,
                     .mixed = w.mixed,
                     .merged = w.merged,
+                    .evicted = w.evicted,
                     .old_headers = has_narrow_addresses(),
                     .scratch = w.scratch,
                     .addresses = v->addresses,
@@ -313,7 +315,7 @@ void create_pair(void)
     know_created_file(w.file.id[0]);
     also("%s", draw_properties(OPENED, w.file.id));
     *w.many = 0;
-    w.deleted = w.tagged = w.counted = w.copied = w.renumbered = w.mixed = w.merged = w.restored = false;
+    w.deleted = w.tagged = w.counted = w.copied = w.renumbered = w.mixed = w.merged = w.evicted = w.restored = false;
     w.addresses.count = w.addresses.regions = 0;
     w.writable = w.modified = w.created = true;
 }
