@@ -70,6 +70,7 @@ CHANGES = {
     "made in a deleted group": "f.flush(); g = f.create_group('g'); del f['g']; g['h/x'] = np.arange(30.); g['h/y'] = np.arange(2000.); del g"
                                "; f['small'], f['small too'] = 5, 6",
     "kept open": "global x; x = f['b']; del f['b']; x[1] = 9",
+    "deleted while open, and linked again": "d = f['b']; del f['b']; f['q'] = np.arange(30.); h5py.h5o.link(d.id, f.id, b'b'); d[2] = 5; del d",
 }
 LIFE = """
 with h5py.File(sys.argv[1], 'w') as f:
@@ -111,6 +112,46 @@ def test_what_was_committed_early_may_be_changed(programs, tmp_path, change, mem
     for words in (["forget", "1"], ["gc"], ["verify"]):
         done = programs.stock(H5COW, words[0], path, *words[1:])
         assert done.returncode == 0, (words, done.stdout + done.stderr)
+
+
+# What makes HDF5 evict the header of a dataset that was deleted, and that h5cow has open until the commit.
+EVICTIONS = {
+    "small cache": (
+        "c = f.id.get_mdc_config(); c.set_initial_size = True; c.initial_size = c.min_size = c.max_size = 1024; f.id.set_mdc_config(c)",
+        "for k in range(20): f.create_group(f'way{k}')",
+    ),
+    "much metadata": ("pass", "for k in range(1000): f.create_group(f'way{k}').attrs['a'] = np.zeros(4000)"),
+}
+
+
+@pytest.mark.parametrize("gone", ["del f['h']", "g = f['h']; del f['h']; del g", "d = f['h/y']; del f['h']; del d"])
+@pytest.mark.parametrize("eviction", EVICTIONS)
+def test_what_was_deleted_is_not_committed_early(programs, tmp_path, eviction, gone):
+    """HDF5 forgets that it has no link when its metadata cache evicts the header; its place may be another object's later."""
+    plain, path = tmp_path / "plain.h5", tmp_path / "a.h5"
+    with h5py.File(plain, "w") as f:
+        f.create_dataset("g/y", data=np.arange(1000.))
+    before, evict = EVICTIONS[eviction]
+    text = f"""
+with h5py.File(sys.argv[1], 'w') as f:
+    f.create_dataset('x', data=np.arange(40.), chunks=(8,), maxshape=(None,))
+with h5py.File(sys.argv[2]) as source, h5py.File(sys.argv[1], 'r+') as f:
+    {before}
+    source.copy('g', f, 'h')
+    {gone}
+    {evict}
+    f['x'][3] = 8
+    for k in range(20):
+        f.create_group(f'group{{k}}')
+"""
+    run(programs, path, text, plain, options="memory=1K;sync=off")
+    with h5py.File(path) as f:
+        version = f["_versioned_data/versions/2"]
+        assert set(version) == set(f) - {"_versioned_data"}
+        for k in range(20):
+            assert isinstance(f[f"group{k}"], h5py.Group) and isinstance(version[f"group{k}"], h5py.Group), k
+    done = programs.stock(H5COW, "verify", path)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_chunks_of_what_was_deleted_again_are_used_again(programs, tmp_path):

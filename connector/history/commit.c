@@ -428,14 +428,9 @@ static int drop_dead(cow_dataset *dataset)
 }
 
 /* Was it deleted, and has nobody it open? 1, 0, -1. */
-static int is_deleted(const cow_dataset *dataset)
+static int is_deleted(cow_dataset *dataset)
 {
-    H5O_info2_t info;
-
-    if (dataset->references > 0 || dataset->native == NULL)
-        return 0;
-    return cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0 ? -1
-                                                                                                     : info.rc == 0;
+    return dataset->references > 0 ? 0 : cow_dataset_unlinked(dataset);
 }
 
 /* The heads among the open datasets, as a list: committing one may open others, and close them, since HDF5 opens a dataset to

@@ -533,8 +533,16 @@ static int copy_opened(const copied *o, const char *name, const H5L_info2_t *inf
 /* The first link of MADE, which is closed; with STATUS < 0 only that. */
 static int link_made(cow_copying *c, int status, cow_loc made, cow_loc to, const char *name)
 {
+    H5O_info2_t info;
+
     if (status >= 0)
         status = cow_unlinked_link(&c->unlinked, made, to, name);
+    if (status >= 0 && c->to != NULL && made.type == H5I_DATASET) {
+        /* a function of the program, called meanwhile, may have deleted something: then it was seen without a link */
+        status = cow_native_info(made, NULL, H5O_INFO_BASIC, &info);
+        if (status == 0)
+            cow_file_linked(c->to, &info.token);
+    }
     return made.object != NULL && cow_native_close(made) < 0 ? -1 : status;
 }
 

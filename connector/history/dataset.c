@@ -307,13 +307,10 @@ void cow_datasets_let_go(cow_file *file)
     cow_dataset *dataset;
 
     for (size_t at = 0; (dataset = cow_datasets_next(file, &at)) != NULL;) {
-        H5O_info2_t info;
-
         if (dataset->references > 0 || dataset->native == NULL)
             continue;
         /* what has no link would be gone */
-        if (cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) == 0 && info.rc > 0 &&
-            cow_native_dataset_close(dataset->native) == 0) {
+        if (cow_dataset_unlinked(dataset) == 0 && cow_native_dataset_close(dataset->native) == 0) {
             dataset->native = NULL;
             dataset->let_go = true;
         }

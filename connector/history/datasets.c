@@ -309,3 +309,30 @@ bool cow_datasets_in_use(cow_file *file)
             return true;
     return false;
 }
+
+/* ---- deleted while they are open ---- */
+
+static void look_at(cow_dataset *dataset)
+{
+    if (!dataset->snapshot && cow_dataset_unlinked(dataset) < 0)
+        cow_error_clear();
+}
+
+void cow_file_unlinked(cow_file *file, const H5O_info2_t *gone)
+{
+    const bool one = gone != NULL && gone->type != H5O_TYPE_GROUP;
+    cow_dataset *dataset = one ? cow_datasets_find(file, cow_address(&gone->token)) : NULL;
+
+    if (dataset != NULL)
+        look_at(dataset);
+    for (size_t at = 0; !one && (dataset = cow_datasets_next(file, &at)) != NULL;)
+        look_at(dataset);
+}
+
+void cow_file_linked(cow_file *file, const H5O_token_t *head)
+{
+    cow_dataset *dataset = cow_datasets_find(file, cow_address(head));
+
+    if (dataset != NULL)
+        dataset->unlinked = false;
+}

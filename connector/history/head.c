@@ -227,10 +227,10 @@ int cow_file_group_closes(cow_file *file, cow_loc group)
     if (cow_file_unstow(file, &info) < 0 || (file->laid_out && cow_snapshots_load(file) < 0))
         return -1;
     if (!file->laid_out || cow_snapshots_count(file) == 0)
-        return 0;
+        return 1;
     status = cow_native_links(group, COW_LINKS_BY_NAME, keep_member, &d);
     cow_map_free(&d.met);
-    return status;
+    return status < 0 ? -1 : 1;
 }
 
 int cow_file_keep_uncounted(cow_file *file, const H5O_token_t *object)

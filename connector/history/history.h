@@ -343,8 +343,13 @@ int cow_file_keep_removed(cow_file *file, cow_loc group, const char *name, const
 /* The same for an object that no link holds but a count of the application or its use (H5Odecr_refcount; attributes and
  * datasets of a named type): it gets such a link. No-op for what has one, or is known to no version. */
 int cow_file_keep_uncounted(cow_file *file, const H5O_token_t *object);
-/* Before GROUP is closed: of what goes with it, as it has no link, what a version knows is kept, and what is stowed is opened again. */
+/* Before GROUP is closed: of what goes with it, as it has no link, what a version knows is kept, and what is stowed is opened again.
+ * 1: it has none; 0, -1. */
 int cow_file_group_closes(cow_file *file, cow_loc group);
+/* The application has deleted a link to GONE (NULL: something), or closed such a group: which open datasets have no link any more
+ * is looked at now, since HDF5 may forget it (unlinked.c, datasets.c). And HEAD, which may have been one of them, has got one. */
+void cow_file_unlinked(cow_file *file, const H5O_info2_t *gone);
+void cow_file_linked(cow_file *file, const H5O_token_t *head);
 /* 1: the object has such a link, which the application does not know of; 0, -1. */
 int cow_file_removed(cow_file *file, const H5O_token_t *object);
 /* *COUNT, which HDF5 tells of a head object, or of an object of the version at VERSION_PATH, becomes what it would be

@@ -29,7 +29,7 @@
  *   former_tree.c      a tree that goes again: of an amended version, or of one that failed
  *   version_objects.c  objects of a version by their tokens
  *   deleted.c          which head objects are gone
- *   unlinked.c         objects that were made without a link, until they get one
+ *   unlinked.c         objects that were made without a link, until they get one; open ones that have none any more
  *   counts.c           how many links an object has, as the application counts
  *   sums.c             checksums of what HDF5 keeps without any
  *   stand_in.c         what stands in for datasets that HDF5 has not opened
@@ -162,6 +162,7 @@ struct cow_dataset {
     bool kept;       /* cow_datasets_keep */
     bool corked;     /* H5Odisable_mdc_flushes, which holds until the application's last handle is closed */
     bool dead;       /* deleted before it was ever committed */
+    bool unlinked;   /* HDF5 has counted no link, and may not know that any more: cow_dataset_unlinked */
     bool named_type; /* its type is a named datatype */
     bool asked;      /* its filters whether they can encode, since the program has it open */
     cow_access *access;
@@ -244,7 +245,7 @@ int cow_version_commit(cow_file *file, bool finished);
 /* The transaction ends with nothing more to say than the last flush did. */
 int cow_version_close(cow_file *file);
 
-/* unlinked.c: objects that were made without a link, by address */
+/* unlinked.c: objects that were made without a link, by address; and that have none any more */
 int cow_unlinked_note(cow_map *unlinked, cow_loc made);
 /* Something is about to be made that uses TYPE, perhaps such an object: a use counts as a link does. */
 int cow_unlinked_use(cow_map *unlinked, cow_loc type);
@@ -252,6 +253,8 @@ int cow_unlinked_use(cow_map *unlinked, cow_loc type);
 int cow_unlinked_link(cow_map *unlinked, cow_loc object, cow_loc to, const char *name);
 /* It is closed without having got one. What is recorded as an error stays. */
 void cow_unlinked_forget(cow_map *unlinked, cow_loc made);
+/* Has the open dataset no link, so that it is gone when it is closed? 1, 0, -1. */
+int cow_dataset_unlinked(cow_dataset *dataset);
 
 /* decide.c, snapshot.c, former_tree.c: walk.h */
 /* In files for external storage, or in the sources of a virtual dataset: its elements are in no version. */

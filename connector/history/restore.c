@@ -489,8 +489,9 @@ int cow_file_restore(cow_file *file, h5cow_restore_t *request)
 {
     char version[1024];
     cow_restoring r = {.file = file, .version = version, .dry = request->dry_run != 0, .request = request};
+    H5AC_cache_config_t cache;
     uint64_t row;
-    int status = -1;
+    int status = -1, wider;
 
     request->differs = 0;
     if (may_restore(file, request->dry_run != 0) < 0 ||
@@ -499,7 +500,10 @@ int cow_file_restore(cow_file *file, h5cow_restore_t *request)
         look_for_lacks(&r, row) < 0)
         return -1;
     request->number = row + 1;
-    status = restore_from(&r);
+    if ((wider = cow_native_metadata_cache_widen(file->native, &cache)) >= 0)
+        status = restore_from(&r);
+    if (wider > 0)
+        cow_native_metadata_cache_restore(file->native, &cache);
     if (status == 0 && request->differs && !r.dry && (status = record(&r)) == 0 && request->path_count == 0)
         cow_versions_descend(file, row);
     if (status == 0)

@@ -162,12 +162,18 @@ static int is_own(const cow_restored_pair *group, const entry *e)
 static int unlink_one(cow_restoring *r, const cow_restored_pair *group, const entry *e)
 {
     int kept = cow_file_keep_removed(r->file, group->head, e->name, NULL), own, status = 0;
+    H5O_info2_t info;
+    bool known = false;
 
     if (kept != 0)
         return kept < 0 ? -1 : 0;
+    if (e->type == H5L_TYPE_HARD && !(known = cow_native_info(group->head, e->name, H5O_INFO_BASIC, &info) == 0))
+        cow_error_clear();
     if ((own = is_own(group, e)) < 0 || (own && cow_native_change_references(group->head, 1) < 0))
         return -1;
     status = cow_native_link_delete(group->head, e->name);
+    if (known)
+        cow_file_unlinked(r->file, &info);
     return own && cow_native_change_references(group->head, -1) < 0 ? -1 : status;
 }
 

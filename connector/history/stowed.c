@@ -105,15 +105,11 @@ void cow_stowed_end(cow_file *file, bool missed)
 /* ---- stowing ---- */
 
 /* Can it be done without anybody noticing? */
-static bool waits(const cow_dataset *dataset)
+static bool waits(cow_dataset *dataset)
 {
-    H5O_info2_t info;
-
     return dataset->references == 0 && !dataset->snapshot && !dataset->dead && !dataset->committing &&
            (dataset->root_changed || cow_dataset_dirty(dataset)) && !dataset->array.refused &&
-           (dataset->native == NULL || /* its link is there */
-            (cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) == 0 &&
-             info.rc > 0));
+           cow_dataset_unlinked(dataset) == 0;
 }
 
 static size_t list_waiting(cow_file *file, cow_dataset *list[])

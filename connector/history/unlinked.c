@@ -1,4 +1,4 @@
-/* The first link of objects that were made without one.
+/* The first link of objects that were made without one, and open datasets whose last one has gone.
  *
  * HDF5 (1.14.5) keeps no reference count of 0 in object headers of the newer format: when such an object's header leaves the
  * metadata cache, which takes about 2 MiB of other metadata, it comes back with a count of 1. A first link then makes 2,
@@ -49,4 +49,18 @@ void cow_unlinked_forget(cow_map *unlinked, cow_loc made)
     if (cow_native_info(made, NULL, H5O_INFO_BASIC, &info) == 0)
         cow_map_remove(unlinked, cow_address(&info.token));
     cow_error_put_back(held);
+}
+
+/* ---- datasets that the program has deleted, and that are open ---- */
+
+int cow_dataset_unlinked(cow_dataset *dataset)
+{
+    H5O_info2_t info;
+
+    if (dataset->unlinked || dataset->native == NULL)
+        return dataset->unlinked;
+    if (cow_native_info((cow_loc){dataset->native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    dataset->unlinked = info.rc == 0;
+    return dataset->unlinked;
 }

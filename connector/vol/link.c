@@ -24,6 +24,20 @@ static const char *link_name(const cow_where *where)
 
 /* ---- create, copy, move ---- */
 
+/* A hard link was made at WHERE. */
+static void note_linked(cow_file *file, const cow_where *where)
+{
+    H5VL_link_get_args_t get = {.op_type = H5VL_LINK_GET_INFO};
+    const size_t before = cow_errors_count();
+    H5L_info2_t info;
+
+    get.args.get_info.linfo = &info;
+    if (H5VLlink_get(where->native, &where->loc, cow_native_id(), &get, DXPL, NULL) >= 0)
+        cow_file_linked(file, &info.u.token);
+    else
+        cow_errors_drop(before);
+}
+
 herr_t cow_vol_link_create(H5VL_link_create_args_t *args, void *object, const H5VL_loc_params_t *loc, hid_t lcpl,
                            hid_t lapl, hid_t dxpl, void **req)
 {
@@ -74,6 +88,7 @@ herr_t cow_vol_link_create(H5VL_link_create_args_t *args, void *object, const H5
                 status = -1;
         } else
             cow_changed_counts(target.home->file);
+        note_linked(target.home->file, &where);
     }
 done:
     cow_target_done(&target);
@@ -317,9 +332,10 @@ static herr_t delete(cow_object *o, cow_where *where, H5VL_link_specific_args_t 
     cow_target target = {0};
     cow_loc group = {0};
     H5L_info2_t info;
+    H5O_info2_t object;
     char *name = NULL;
     herr_t status = -1, found = -1;
-    int kept = 0, own = 0;
+    int kept = 0, own = 0, known = 0;
     bool borrowed = false;
 
     if (where->loc.type == H5VL_OBJECT_BY_IDX) {
@@ -354,6 +370,14 @@ static herr_t delete(cow_object *o, cow_where *where, H5VL_link_specific_args_t 
             (kept == 0 && group.object != NULL && (own = is_own_link(group, &info)) < 0) ||
             (own && cow_native_change_references(group, 1) < 0))
             goto done;
+        if (kept == 0 && group.object != NULL) {
+            const H5VL_loc_params_t by_name = cow_by_name(group.type, name);
+
+            known = cow_info_quietly(group.object, &by_name, &object) > 0;
+        }
+        /* what is open lives on without a link */
+        if (kept == 0 && (!known || object.rc <= 1) && cow_metadata_cache_for_unlinked(target.home) < 0)
+            goto done;
         if (group.object == NULL)
             cow_changed_paths(target.home->file);
     }
@@ -365,6 +389,8 @@ static herr_t delete(cow_object *o, cow_where *where, H5VL_link_specific_args_t 
     status = kept ? 0 : H5VLlink_specific(where->native, &where->loc, cow_native_id(), args, dxpl, req);
     if (own && cow_native_change_references(group, -1) < 0)
         status = -1;
+    if (status >= 0 && kept == 0 && found >= 0 && info.type == H5L_TYPE_HARD)
+        cow_file_unlinked(target.home->file, known ? &object : NULL);
     if (status >= 0)
         status = cow_target_member_changed(&target, link_name(where));
 done:

@@ -1,7 +1,7 @@
 /* The metadata cache of a file with history. Where objects are made before they are linked, it is not smaller than HDF5's own
  * default allows (native/metadata_cache.c). Commits and copies see to that for what they make; the program's own objects
- * without a link, of which it may make the first at any time, are the reason why the cache stays larger from then on. The
- * program is told the sizes that it asked for.
+ * without a link, of which it may make the first at any time, or delete something that is open, are the reason why the cache
+ * stays larger from then on. The program is told the sizes that it asked for.
  *
  * And no image of the cache is put into such a file when it is closed (H5Pset_mdc_image_config): HDF5 2.0.0 cannot open many
  * files that have one, and with it no version could be read. The program is told that it asked for one. */

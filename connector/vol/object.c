@@ -403,7 +403,9 @@ static int keep_last(const cow_where *where, const cow_target *target)
         cow_changed_group_unlinked(target->home->file);
     if (!known || info.rc > 1)
         return 0;
-    return cow_file_keep_uncounted(target->home->file, &target->token);
+    return cow_metadata_cache_for_unlinked(target->home) < 0
+               ? -1
+               : cow_file_keep_uncounted(target->home->file, &target->token);
 }
 
 herr_t cow_vol_object_specific(void *object, const H5VL_loc_params_t *loc, H5VL_object_specific_args_t *args,
@@ -430,6 +432,10 @@ herr_t cow_vol_object_specific(void *object, const H5VL_loc_params_t *loc, H5VL_
         status = H5VLobject_specific(where.native, &where.loc, cow_native_id(), args, dxpl, req);
         if (status >= 0 && target.home != NULL && target.home->file != NULL) {
             cow_changed_paths(target.home->file);
+            if (args->args.change_rc.delta < 0)
+                cow_file_unlinked(target.home->file, NULL);
+            else if (target.known)
+                cow_file_linked(target.home->file, &target.token);
             status = cow_target_changed(&target, COW_CHANGED_ATTRIBUTES);
         }
         break;

@@ -574,7 +574,7 @@ int cow_home_allows_type(const cow_home *home, hid_t type);
 int cow_home_allows_layout(const cow_home *home, hid_t dcpl);
 
 /* metadata_cache.c */
-/* The application is about to make an object without a link. */
+/* The application is about to make an object without a link, or to delete a last link. */
 int cow_metadata_cache_for_unlinked(cow_home *home);
 /* The application sets the metadata cache of such a file, and is told what it has set. */
 int cow_metadata_cache_set(cow_home *home, void *native, const H5AC_cache_config_t *wanted);

@@ -1063,6 +1063,8 @@ herr_t cow_object_close_dataset(cow_object *object, bool failed)
 herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
 {
     cow_home *home = object->home;
+    cow_file *file = NULL; /* of a group that goes */
+    int goes = 0;
 
     (void)dxpl;
     (void)req;
@@ -1071,7 +1073,7 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
     if (object->type == H5I_GROUP)
         group_closes(object);
     if (object->type == H5I_GROUP && home != NULL && home->file != NULL && home->version == NULL && !home->failed &&
-        cow_file_group_closes(home->file, (cow_loc){object->handle, object->type}) < 0) {
+        (goes = cow_file_group_closes(home->file, (cow_loc){object->handle, object->type})) < 0) {
         cow_changed_half(home->file);
         cow_error_clear();
     }
@@ -1082,9 +1084,13 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
         return cow_leave(-1);
     }
     tell_counts(object);
+    if (goes > 0 && !cow_home_last_head(home))
+        file = home->file;
     cow_object_release_last(object);
     if (cow_object_close_native(object->handle, object->type) < 0)
         return cow_leave(-1);
+    if (file != NULL)
+        cow_file_unlinked(file, NULL);
     cow_object_free(object);
     return cow_leave(0);
 }
