@@ -204,15 +204,19 @@ int cli_output_same_history(const cli_output *output, const char *source)
     return 0;
 }
 
-/* What the label of SOURCE says is true of the new file, if that has the same history. */
+/* What the label of SOURCE says is true of the new file, if that has the same history. What its own says, which it got while it was
+ * written, may be of the history that it had then. */
 static void keep_label(const cli_output *output, const char *source)
 {
     cow_journal_identity identity;
     cow_label label;
+    bool same;
 
-    if (cow_label_of(source, &label) && cow_journal_identify(output->new.path, &identity) &&
-        memcmp(identity.id, label.history, sizeof identity.id) == 0)
-        cow_label_copy(source, output->new.file);
+    if (!cow_journal_identify(output->new.path, &identity))
+        return;
+    same = cow_label_of(source, &label) && memcmp(identity.id, label.history, sizeof identity.id) == 0;
+    if (same || (cow_label_of(output->new.path, &label) && memcmp(identity.id, label.history, sizeof identity.id) != 0))
+        cow_label_copy(same ? source : NULL, output->new.file);
 }
 
 int cli_output_place(cli_output *output, const char *source)

@@ -183,3 +183,15 @@ def test_looking_and_verbs_that_change_nothing_leave_the_label(file):
         cow(*verb)
     read(file)
     assert os.stat(file).st_ctime_ns == before
+
+
+def test_a_copy_without_a_label_is_compacted_to_one_without(file, tmp_path):
+    copy = tmp_path / "copy.h5"
+    shutil.copyfile(file, copy)
+    cow("gc", "--compact", copy)
+    assert write(copy, 77) == "" and lost(copy) is None
+    out = tmp_path / "out.h5"
+    plain_copy = tmp_path / "again.h5"
+    shutil.copyfile(file, plain_copy)
+    cow("recover", plain_copy, out)
+    assert write(out, 78) == "" and lost(out) is None

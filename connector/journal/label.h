@@ -32,7 +32,7 @@ void cow_label_tell(const char *name);
 bool cow_label_lost(const char *name, cow_label *label);
 /* The label of the file NAME; false: none. */
 bool cow_label_of(const char *name, cow_label *label);
-/* FILE, which is open for writing, has the history of the file SOURCE: its label as well. */
+/* FILE, which is open for writing, has the history of the file SOURCE: its label as well. NULL: no label is true of it. */
 void cow_label_copy(const char *source, int file);
 /* "#25 'calibrated', made 2026-11-30T12:00:05", as it is told. */
 const char *cow_label_text(const cow_label *label, char text[400]);

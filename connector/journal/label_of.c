@@ -67,6 +67,8 @@ void cow_label_copy(const char *source, int file)
     cow_disk to = {.calls = &cow_disk_system, .fd = file};
     cow_label label;
 
-    if (cow_label_of(source, &label))
+    if (source == NULL)
+        cow_disk_system.set_label(cow_disk_system.context, file, "", 0);
+    else if (cow_label_of(source, &label))
         cow_label_put(&to, &label);
 }
