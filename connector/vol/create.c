@@ -399,9 +399,9 @@ static int prepare_list(const char *name, hid_t under, hid_t fapl, hid_t fcpl, c
     cow_raised_bounds(fapl, &low, &high);
     if (H5Pset_libver_bounds(under, low, high) < 0 || cow_metadata_cache_set_image(under, false) < 0)
         return cow_error_native("%s: cannot prepare to create the file", name);
-    return cow_page_buffer_leave_out(under, fcpl) < 0 || cow_small_blocks(under) < 0
-               ? -1
-               : cow_vol_file_use_journal(under, fapl, options);
+    if (cow_page_buffer_leave_out(under, fcpl) < 0)
+        return cow_context("%s", name);
+    return cow_small_blocks(under) < 0 ? -1 : cow_vol_file_use_journal(under, fapl, options);
 }
 
 void *cow_vol_file_create(const char *name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl, void **req)

@@ -13,9 +13,14 @@ static void *commit(const cow_where *where, const cow_home *home, hid_t type, hi
     void *native = H5VLdatatype_commit(where->native, &where->loc, cow_native_id(), where->name, type, lcpl, tcpl, tapl,
                                        dxpl, req);
 
-    if (old && cow_native_low_bound(at, low, NULL) < 0) {
-        cow_object_close_native(native, H5I_DATATYPE);
-        return NULL;
+    if (old) {
+        hid_t stack = native == NULL ? cow_errors_take() : H5I_INVALID_HID; /* what follows would clear it */
+
+        if (cow_native_low_bound(at, low, NULL) < 0 && native != NULL) {
+            cow_object_close_native(native, H5I_DATATYPE);
+            native = NULL;
+        }
+        cow_errors_give_back(stack);
     }
     return native;
 }

@@ -32,9 +32,14 @@ int cow_page_buffer_leave_out(hid_t under, hid_t fcpl)
     size_t given;
     unsigned metadata, raw;
 
-    /* one that is too small for a page, or for a file without pages, HDF5 is to refuse */
-    if (asked.size == 0 || H5Pget_page_buffer_size(under, &given, &metadata, &raw) < 0 || given < asked.size)
+    if (H5Pget_page_buffer_size(under, &given, &metadata, &raw) < 0 || given == 0)
         return 0;
+    /* as HDF5, but before the file that is there is looked at */
+    if (given < asked.size)
+        return cow_error(COW_USAGE, "a page buffer of %zu bytes is smaller than a page", given);
+    if (asked.size == 0)
+        return cow_error(COW_USAGE,
+                         "a page buffer is for files whose space is kept in pages (H5Pset_file_space_strategy)");
     return H5Pset_page_buffer_size(under, 0, 0, 0) < 0 ? cow_error_native("cannot set the page buffer of a file") : 0;
 }
 
