@@ -439,6 +439,7 @@ bool op_truncate(void)
         also("%s", draw_properties(FILE_CREATION, (hid_t[]){plist, plist}));
         H5Pset_link_creation_order(plist, order ? 0 : H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
         keep_creation(plist);
+        H5Pset_page_buffer_size(how.id[1], 0, 0, 0); /* the new file may have no pages, or larger ones */
     }
     if (!OPEN("H5Fcreate", w.file, H5Fcreate(w.name[s], H5F_ACC_TRUNC, plist, how.id[s])))
         differ(H5E_DEFAULT, "the files cannot be created anew");
