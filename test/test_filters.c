@@ -659,16 +659,39 @@ static void test_no_close_that_fails_crashes(void **state)
 
 /* ---- missing ---- */
 
+/* x of a new file, whose elements are written. */
+static hid_t create_x(side *s, unsigned flags, hid_t *file)
+{
+    hid_t dcpl = filtered(flags, 5), space = line(ELEMENTS), x;
+
+    *file = H5Fcreate(s->path, H5F_ACC_TRUNC, H5P_DEFAULT, s->fapl);
+    x = H5Dcreate2(*file, "x", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+    said(s, "written", write_all(x, ELEMENTS, 3));
+    H5Sclose(space);
+    H5Pclose(dcpl);
+    return x;
+}
+
+/* The filter is there again. */
+static void look_again(side *s)
+{
+    hid_t file;
+
+    begin();
+    file = H5Fopen(s->path, H5F_ACC_RDONLY, s->fapl);
+    said(s, "as before", count_of(file, "x", 2 * CHUNK, 3));
+    said(s, "new", count_of(file, "x", 0, 5));
+    said(s, "closed", H5Fclose(file));
+}
+
 static void program_missing(side *s)
 {
     for (unsigned flags = 0; flags < 2; flags++) {
-        hid_t dcpl = filtered(flags, 5), space = line(ELEMENTS), file, x;
+        hid_t file, x;
 
         begin();
         say(&s->text, "-- flags %u\n", flags);
-        file = H5Fcreate(s->path, H5F_ACC_TRUNC, H5P_DEFAULT, s->fapl);
-        x = H5Dcreate2(file, "x", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
-        said(s, "written", write_all(x, ELEMENTS, 3));
+        x = create_x(s, flags, &file);
         H5Dclose(x);
         said(s, "closed", H5Fclose(file));
         H5Zunregister(FILTER);
@@ -679,13 +702,7 @@ static void program_missing(side *s)
         said(s, "written", write_all(x, 2 * CHUNK, 5)); /* whole chunks: nothing is decoded */
         said(s, "closed", H5Dclose(x));
         said(s, "closed", H5Fclose(file));
-        begin();
-        file = H5Fopen(s->path, H5F_ACC_RDONLY, s->fapl);
-        said(s, "as before", count_of(file, "x", 2 * CHUNK, 3));
-        said(s, "new", count_of(file, "x", 0, 5));
-        said(s, "closed", H5Fclose(file));
-        H5Sclose(space);
-        H5Pclose(dcpl);
+        look_again(s);
     }
 }
 
@@ -700,13 +717,11 @@ static void program_vanishes(side *s)
 {
     for (int closed = 0; closed < 2; closed++)
         for (int optional = 0; optional < 2; optional++) {
-            hid_t dcpl = filtered(optional ? H5Z_FLAG_OPTIONAL : 0, 5), space = line(ELEMENTS), file, x;
+            hid_t file, x;
 
             begin();
             say(&s->text, "-- closed %d, optional %d\n", closed, optional);
-            file = H5Fcreate(s->path, H5F_ACC_TRUNC, H5P_DEFAULT, s->fapl);
-            x = H5Dcreate2(file, "x", H5T_NATIVE_INT, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
-            said(s, "written", write_all(x, ELEMENTS, 3));
+            x = create_x(s, optional ? H5Z_FLAG_OPTIONAL : 0, &file);
             said(s, "flushed", H5Fflush(file, H5F_SCOPE_GLOBAL));
             said(s, "written", write_all(x, 2 * CHUNK, 5));
             if (closed)
@@ -717,13 +732,7 @@ static void program_vanishes(side *s)
                 said(s, "closed", H5Dclose(x));
             said(s, "flushed", H5Fflush(file, H5F_SCOPE_GLOBAL));
             said(s, "closed", H5Fclose(file));
-            begin();
-            file = H5Fopen(s->path, H5F_ACC_RDONLY, s->fapl);
-            said(s, "as before", count_of(file, "x", 2 * CHUNK, 3));
-            said(s, "new", count_of(file, "x", 0, 5));
-            said(s, "closed", H5Fclose(file));
-            H5Sclose(space);
-            H5Pclose(dcpl);
+            look_again(s);
         }
 }
 
