@@ -115,6 +115,25 @@ static void check_sums(cli_check *check, hid_t id, const cli_object *object, con
         cli_damaged(check, CLI_BAD_OBJECT, 0, object->address, "the elements of '%s' are not what was written", path);
 }
 
+/* A header of HDF5 1.6 has no checksum: is the named datatype in it what its newest snapshot is? That the snapshot can be opened, is looked
+ * at where it is met. */
+static void check_type(cli_check *check, hid_t id, uint64_t address, const char *path)
+{
+    const uint64_t *row = cow_map_at(&check->summed, address);
+    const uint64_t snapshot = row == NULL ? UINT64_MAX : check->snapshots[*row].snapshot;
+    unsigned version;
+    hid_t then;
+
+    if (snapshot == UINT64_MAX || snapshot == address ||
+        cow_native_header_version(cow_native_named_type(id), &version) < 0 || version >= 2 ||
+        (then = H5Oopen_by_token(check->file->id, cli_token(snapshot))) < 0)
+        return;
+    if (H5Iget_type(then) == H5I_DATATYPE && cow_types_same(id, then) == 0)
+        cli_damaged(check, CLI_BAD_OBJECT, 0, address, "the datatype '%s' is not what was written", path);
+    cow_error_clear();
+    H5Oclose(then);
+}
+
 static uint64_t pair(uint64_t head, uint64_t version)
 {
     const uint64_t both[2] = {head, version};
@@ -187,6 +206,8 @@ static void found(void *context, cli_object *object, const char *path)
                     "'%s' is not an object that the table of snapshots knows", path);
     cli_use use = {.address = object->address, .root = UINT64_MAX, .kind = CLI_NATIVE};
     if (object->type != H5O_TYPE_DATASET) {
+        if (object->type == H5O_TYPE_NAMED_DATATYPE)
+            check_type(check, id, object->address, path);
         check_sums(check, id, object, &use, path);
         goto done;
     }

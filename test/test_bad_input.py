@@ -314,12 +314,12 @@ def test_history_with_a_part_missing_is_an_error_not_a_crash(programs, made, sha
 # ---- damage ----------------------------------------------------------------------------------------------------------
 
 
-def flip(path, offset, count=1):
+def flip(path, offset, count=1, mask=0x40):
     with open(path, "r+b") as f:
         f.seek(offset)
         old = f.read(count)
         f.seek(offset)
-        f.write(bytes(b ^ 0x40 for b in old))
+        f.write(bytes(b ^ mask for b in old))
 
 
 def raw_data(f):
@@ -406,6 +406,112 @@ def test_every_damaged_byte_of_the_index_is_noticed_or_harmless(programs, made, 
             noticed += 1
             refused(done, r"three\.h5|index", "index|node|root|checksum|damaged", exactly_one=False)
     assert noticed >= 3
+
+
+MAKE_TYPES = """
+from h5py import h5t
+import numpy as np
+TYPES = {
+    'number': np.dtype('>i2'),
+    'names': np.dtype([('colour', h5py.enum_dtype({'red': 1, 'green': 2})), ('place', '<f4', (3,))]),
+    'text': h5py.string_dtype(),
+}
+with h5py.File(sys.argv[1], 'w') as f:
+    for name, kind in TYPES.items():
+        f[name] = kind
+        f.create_dataset('of ' + name, (6,), f[name])
+        f.create_dataset('large of ' + name, (2000,), f[name], chunks=(1000,))
+        f.attrs.create('of ' + name, np.zeros(2, kind) if name != 'text' else ['a', 'b'], dtype=f[name])
+    f['of number'][...] = np.arange(6)
+    f['large of number'][...] = np.arange(2000)
+    f.attrs.modify('of number', np.arange(7, 9))
+with h5py.File(sys.argv[1], 'a') as f:
+    f['of number'][0] = 100
+"""
+# Per flip, what is read otherwise than before, and no error.
+READ_TYPES = """
+import json
+from h5py import h5a, h5d, h5t
+import numpy as np
+path, name, flips = sys.argv[1], sys.argv[2].encode(), json.loads(sys.argv[3])
+
+def seen(what):
+    try:
+        return what()
+    except (OSError, KeyError, RuntimeError, ValueError, TypeError):
+        return None
+
+def value(opened):
+    read = np.empty(opened.get_space().shape, '<i4')
+    opened.read(*([] if isinstance(opened, h5a.AttrID) else 2 * [h5py.h5s.ALL]), read)
+    return read.tolist()
+
+def all_of_it():
+    with h5py.File(path, 'r') as f:
+        yield 'type', seen(lambda: h5t.open(f.id, name).encode())
+        for dataset in (b'of ' + name, b'large of ' + name):
+            yield dataset.decode(), seen(lambda: h5d.open(f.id, dataset).get_type().encode())
+            if name == b'number':
+                yield dataset.decode() + ' read', seen(lambda: value(h5d.open(f.id, dataset)))
+        yield 'attribute', seen(lambda: h5a.open(f.id, b'of ' + name).get_type().encode())
+        if name == b'number':
+            yield 'attribute read', seen(lambda: value(h5a.open(f.id, b'of ' + name)))
+
+def look():
+    return dict(all_of_it())
+
+def put(at, mask):
+    with open(path, 'r+b') as f:
+        f.seek(at)
+        old = f.read(1)[0]
+        f.seek(at)
+        f.write(bytes([old ^ mask]))
+
+healthy = look()
+assert None not in healthy.values(), healthy
+errors = 0
+for at, mask in flips:
+    put(at, mask)
+    now = seen(look)
+    put(at, mask)
+    errors += now is None or None in now.values()
+    for what in healthy:
+        if now is not None and now[what] is not None and now[what] != healthy[what]:
+            print(at, mask, what, healthy[what], now[what])
+print('errors', errors)
+"""
+
+
+@pytest.mark.parametrize("name", ["number", "names", "text"])
+def test_a_damaged_named_type_is_noticed(programs, tmp_path, name):
+    path = tmp_path / "types.h5"
+    done = programs.python(MAKE_TYPES, path)
+    assert done.returncode == 0, done.stderr
+    with h5py.File(path, "r") as f:
+        at = h5py.h5o.get_info(f[name].id).addr
+    whole = path.read_bytes()
+    assert whole[at] == 1, "as HDF5 1.6 makes them, without a checksum"
+    length = 16 + int.from_bytes(whole[at + 8 : at + 12], "little")
+    flips = [(at + i, mask) for i in range(length) for mask in (0xFF, 1 << i % 8)]
+    done = programs.python(READ_TYPES, path, name, json.dumps(flips))
+    assert done.returncode == 0, done.stderr
+    *wrong, errors = done.stdout.splitlines()
+    assert not wrong, wrong
+    assert int(errors.split()[1]) > length // 2
+    assert path.read_bytes() == whole
+
+
+def test_verify_tells_of_a_damaged_named_type(programs, tmp_path):
+    path = tmp_path / "types.h5"
+    assert programs.python(MAKE_TYPES, path).returncode == 0
+    with h5py.File(path, "r") as f:
+        at = h5py.h5o.get_info(f["number"].id).addr
+    programs.verified(path)
+    message = path.read_bytes().index(b"\x10\x09\x00\x00\x02\x00\x00\x00", at)  # class; big endian, signed; two bytes
+    flip(path, message + 1, mask=1)
+    done = programs.cow("verify", path)
+    assert done.returncode == 1
+    assert "the datatype '/number' is not what was written" in done.stdout, done.stdout
 
 
 def slots_of(f):

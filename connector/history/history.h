@@ -315,6 +315,8 @@ int cow_file_may_write(cow_file *file);
 int cow_sum_check(cow_file *file, const H5O_token_t *object, cow_change what);
 /* The same of an object that is known to be of the head: with many versions it is found faster. */
 int cow_sum_check_head(cow_file *file, const H5O_token_t *object, cow_change what);
+/* The same of a named datatype, of which the newest snapshot tells what it is, if its own header has no checksum. */
+int cow_sum_check_type(cow_file *file, const H5O_token_t *object);
 /* Must an attribute of N values of TYPE be checked? */
 bool cow_sum_covers(hid_t type, size_t n);
 /* The sums themselves, 0: nothing to be summed up. FILE: the name of the file. */

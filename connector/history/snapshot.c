@@ -368,12 +368,14 @@ static int leave_out_below(cow_walk *walk)
 static int build_type(cow_walk *walk, hid_t named, uint64_t address, cow_loc *made)
 {
     cow_loc head = cow_native_named_type(named);
+    H5O_token_t token = cow_token(address);
     hid_t tcpl = cow_native_type_tcpl(head);
     int status = -1;
 
     if (tcpl < 0)
         return -1;
-    if (cow_native_type_anonymous(walk->file->loc, named, tcpl, made) == 0) {
+    if (cow_sum_check_type(walk->file, &token) == 0 &&
+        cow_native_type_anonymous(walk->file->loc, named, tcpl, made) == 0) {
         /* noted, it is in use: what fails from here on fails the walk */
         if (cow_walk_note_built(walk, address, *made) == 0 && cow_map_put(&walk->used, address, 0) == 0 &&
             hold_type(walk, address) == 0 && copy_header(walk, head, address, COW_PATH_UNKNOWN, *made) == 0 &&
@@ -572,8 +574,9 @@ static int build_named(cow_walk *walk, cow_loc head, uint64_t address, const cha
     cow_loc again;
     int status = -1;
 
-    if (tcpl >= 0 && cow_native_open_token(walk->file->loc, &token, &again) == 0 &&
-        (type = cow_native_type_id(again)) >= 0 && cow_native_type_anonymous(walk->file->loc, type, tcpl, made) == 0)
+    if (tcpl >= 0 && cow_sum_check_type(walk->file, &token) == 0 &&
+        cow_native_open_token(walk->file->loc, &token, &again) == 0 && (type = cow_native_type_id(again)) >= 0 &&
+        cow_native_type_anonymous(walk->file->loc, type, tcpl, made) == 0)
         status = cow_walk_note_built(walk, address, *made) < 0 || copy_header(walk, head, address, path, *made) < 0 ||
                          note_sums(walk, address, *made, COW_NO_NODE) < 0
                      ? cow_walk_fail(walk)

@@ -1,6 +1,7 @@
 /* Checksums of what HDF5 keeps without any: elements of datasets that are not in pools (tiny, scalar, compact), values of
  * attributes that lie in heaps, and which index record a versioned dataset of a version names. HDF5 checks its object
- * headers, trees and fractal heaps itself.
+ * headers, trees and fractal heaps itself, but headers of HDF5 1.6 have no checksum either. Where a named datatype has such a
+ * one, its newest snapshot, which has a newer header, tells what the type is.
  *
  * They stand in the rows of `snapshots`: a snapshot is made when something changed, so a commit sums up what it copies
  * anyway. The head of an object is, until it changes, what its newest snapshot is. What is read is compared once in an
@@ -17,10 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LARGE 1024 /* bytes of an attribute that may lie outside of what HDF5 checks */
+#define OTHER_SUM "the checksum differs"
+#define LARGE     1024 /* bytes of an attribute that may lie outside of what HDF5 checks */
 
 struct cow_sums {
-    cow_map checked; /* twice the address, and 1 for its elements: compared in this opening */
+    cow_map checked; /* twice the address, and 1 for its elements or type: compared in this opening */
 };
 
 cow_sums *cow_sums_new(void)
@@ -251,13 +253,12 @@ int cow_sum_snapshot(cow_file *file, cow_loc object, bool elements, bool checked
     return status < 0 ? -1 : 0;
 }
 
-static int differs(const cow_file *file, const char *what)
+static int differs(const cow_file *file, const char *what, const char *why)
 {
-    return cow_error(
-        COW_CORRUPT,
-        "%s: %s not what was written: the checksum differs; an older version may still have it; to see what "
-        "is damaged: h5cow verify %s",
-        file->name, what, file->name);
+    return cow_error(COW_CORRUPT,
+                     "%s: %s not what was written: %s; an older version may still have it; to see what is damaged: "
+                     "h5cow verify %s",
+                     file->name, what, why, file->name);
 }
 
 int cow_sum_check_root(cow_file *file, uint64_t address, uint64_t offset)
@@ -269,7 +270,7 @@ int cow_sum_check_root(cow_file *file, uint64_t address, uint64_t offset)
     if ((row = cow_snapshots_made(file, address)) == NULL || row->elements == 0 ||
         row->elements == cow_sum_root(offset))
         return cow_snapshots_load(file); /* which tells if it could not be looked for */
-    return differs(file, "the index record that a dataset names is");
+    return differs(file, "the index record that a dataset names is", OTHER_SUM);
 }
 
 /* One of cow_snapshots_find and cow_snapshots_of_head. */
@@ -300,10 +301,55 @@ static int check(cow_file *file, const H5O_token_t *token, cow_change what, uint
         if (status == NOT_TOLD)
             return 0;
         if (sum != expected)
-            return differs(file, what == COW_CHANGED_DATA ? "the elements of a dataset are"
-                                                          : "the attributes of an object are");
+            return differs(
+                file, what == COW_CHANGED_DATA ? "the elements of a dataset are" : "the attributes of an object are",
+                OTHER_SUM);
     }
     return cow_map_put(&file->sums->checked, key, 1);
+}
+
+/* ---- named datatypes ---- */
+
+/* H5I_INVALID_HID also where there is something else. */
+static hid_t open_type(const cow_file *file, uint64_t address)
+{
+    H5O_token_t token = cow_token(address);
+    cow_loc object;
+
+    if (cow_native_open_token(file->loc, &token, &object) < 0)
+        return H5I_INVALID_HID;
+    if (object.type == H5I_DATATYPE)
+        return cow_native_type_id(object);
+    cow_native_close(object);
+    return H5I_INVALID_HID;
+}
+
+/* A header of HDF5 1.6 has no checksum, but that of the newest snapshot has. What cannot be looked for there says nothing of the head. */
+static int check_type(cow_file *file, const H5O_token_t *token, uint64_t key)
+{
+    uint64_t address = cow_address(token), snapshot;
+    hid_t head = open_type(file, address), then = H5I_INVALID_HID;
+    unsigned version;
+    int same = -1;
+
+    if (head >= 0 && cow_native_header_version(cow_native_named_type(head), &version) == 0 && version < 2 &&
+        cow_snapshots_load(file) == 0 && cow_snapshots_newest(file, address, &snapshot) &&
+        (then = open_type(file, snapshot)) >= 0)
+        same = cow_types_same(head, then);
+    cow_close(then, head);
+    cow_error_clear();
+    return same == 0 ? differs(file, "a named datatype is", "its snapshot differs")
+                     : cow_map_put(&file->sums->checked, key, 1);
+}
+
+/* ---- once an opening ---- */
+
+/* The changes CHANGED of this transaction: nothing of what is there then was committed. */
+static bool to_check(const cow_file *file, uint64_t address, unsigned changed, uint64_t key)
+{
+    return file->laid_out && !cow_file_shut(file) && cow_file_state_of(file) != COW_FILE_FAILED &&
+           !cow_map_get(&file->sums->checked, key, NULL) &&
+           (cow_changes_flags(file, address) & (changed | 1u << COW_CHANGED_NEW)) == 0;
 }
 
 static int check_once(cow_file *file, const H5O_token_t *token, cow_change what, row_finder *find)
@@ -312,9 +358,7 @@ static int check_once(cow_file *file, const H5O_token_t *token, cow_change what,
     cow_apart apart;
     int status;
 
-    if (!file->laid_out || cow_file_shut(file) || cow_file_state_of(file) == COW_FILE_FAILED ||
-        cow_map_get(&file->sums->checked, key, NULL) ||
-        (cow_changes_flags(file, address) & (1u << what | 1u << COW_CHANGED_NEW)) != 0)
+    if (!to_check(file, address, 1u << what, key))
         return 0;
     if (cow_native_apart(&apart) < 0)
         return -1;
@@ -331,4 +375,19 @@ int cow_sum_check(cow_file *file, const H5O_token_t *token, cow_change what)
 int cow_sum_check_head(cow_file *file, const H5O_token_t *token, cow_change what)
 {
     return check_once(file, token, what, cow_snapshots_of_head);
+}
+
+int cow_sum_check_type(cow_file *file, const H5O_token_t *token)
+{
+    uint64_t address = cow_address(token), key = 2 * address + 1;
+    cow_apart apart;
+    int status;
+
+    if (!to_check(file, address, 0, key))
+        return 0;
+    if (cow_native_apart(&apart) < 0)
+        return -1;
+    status = check_type(file, token, key);
+    cow_native_together(&apart);
+    return status;
 }

@@ -2,6 +2,7 @@
 #include "native/datatype.h"
 
 #include "base/error.h"
+#include "base/ids.h"
 #include "library/library.h"
 #include "native/native.h"
 
@@ -203,6 +204,23 @@ bool cow_parts_strings_same(const cow_part *a, const cow_part *b)
 
     for (size_t i = 0; same && i < a->inners; i++)
         same = cow_parts_strings_same(&a->inner[i], &b->inner[i]);
+    return same;
+}
+
+int cow_types_same(hid_t a, hid_t b)
+{
+    hid_t one = H5Tcopy(a), other = H5Tcopy(b); /* in memory, both */
+    htri_t equal = one < 0 || other < 0 ? -1 : H5Tequal(one, other);
+    cow_part *x = NULL, *y = NULL;
+    int same = equal < 0 ? cow_error_native("cannot compare two datatypes") : equal > 0;
+
+    if (same > 0)
+        same = (x = cow_parts_open(NULL, one)) == NULL || (y = cow_parts_open(NULL, other)) == NULL
+                   ? -1
+                   : cow_parts_strings_same(x, y);
+    cow_parts_close(x);
+    cow_parts_close(y);
+    cow_close(one, other);
     return same;
 }
 

@@ -44,6 +44,9 @@ void cow_parts_close(cow_part *part);
 /* A and B are of types that H5Tequal calls equal, which HDF5 1.14.5 does whatever character set and padding their strings of
  * variable length have: are these the same too? */
 bool cow_parts_strings_same(const cow_part *a, const cow_part *b);
+/* Do two types, each of whatever file and named or not, describe the same elements: 1, 0, -1. H5Tequal asks as well where sequences and
+ * references lie, and does not ask what strings of variable length are. */
+int cow_types_same(hid_t a, hid_t b);
 /* H5Treclaim of as many elements of TYPE as the extent of SPACE has, one after the other: HDF5 1.14.5 divides by zero where that has 32 dimensions. */
 void cow_reclaim(hid_t type, hid_t space, hid_t dxpl, void *elements);
 

@@ -131,8 +131,10 @@ static int check_value(const cow_object *o)
         covered = n > 0 && cow_sum_covers(type.args.get_type.type_id, (size_t)n);
         H5Sclose(space.args.get_space.space_id);
     }
+    if (status == 0)
+        status = cow_home_check_type(o->home, type.args.get_type.type_id);
     H5Tclose(type.args.get_type.type_id);
-    return covered ? cow_sum_check(o->home->file, &o->token, COW_CHANGED_ATTRIBUTES) : status;
+    return status == 0 && covered ? cow_sum_check(o->home->file, &o->token, COW_CHANGED_ATTRIBUTES) : status;
 }
 
 herr_t cow_vol_attribute_read(void *object, hid_t type, void *buf, hid_t dxpl, void **req)
@@ -190,6 +192,12 @@ herr_t cow_vol_attribute_get(void *object, H5VL_attr_get_args_t *args, hid_t dxp
         *loc = where.loc;
     }
     status = H5VLattr_get(where.native, cow_native_id(), &native, dxpl, req);
+    if (status >= 0 && args->op_type == H5VL_ATTR_GET_TYPE &&
+        cow_home_check_type(o->home, native.args.get_type.type_id) < 0) {
+        H5Tclose(native.args.get_type.type_id);
+        native.args.get_type.type_id = H5I_INVALID_HID;
+        status = -1;
+    }
     if (loc == NULL)
         *args = native;
     else if (status < 0 && o->type != H5I_ATTR && cow_detour_by_name(&where, &detour)) {

@@ -193,6 +193,20 @@ done:
 
 /* ---- native datasets in a file with history ---- */
 
+static int check_type(const cow_object *o)
+{
+    hid_t type;
+    int status;
+
+    if (o->home->file == NULL)
+        return 0;
+    if ((type = cow_native_dataset_type(cow_object_opened(o))) < 0)
+        return -1;
+    status = cow_home_check_type(o->home, type);
+    H5Tclose(type);
+    return status;
+}
+
 int cow_vol_dataset_learn(cow_object *o)
 {
     bool missing = false;
@@ -201,6 +215,8 @@ int cow_vol_dataset_learn(cow_object *o)
 
     if (o->layout_known || o->home == NULL)
         return 0;
+    if (check_type(o) < 0)
+        return -1;
     if ((dcpl = cow_native_dataset_dcpl(cow_object_opened(o))) < 0)
         return -1;
     if ((serves = cow_mapped_serves(o, dcpl, &o->user_virtual, &missing)) >= 0) {
@@ -605,6 +621,17 @@ herr_t cow_vol_dataset_write(size_t count, void *dataset[], hid_t mem_type[], hi
 
 /* ---- get ---- */
 
+/* STATUS of a question of the native object: a type that was asked for is not given where it is not what was committed. */
+static herr_t checked_type(const cow_object *o, H5VL_dataset_get_args_t *args, herr_t status)
+{
+    if (status < 0 || args->op_type != H5VL_DATASET_GET_TYPE ||
+        cow_home_check_type(o->home, args->args.get_type.type_id) == 0)
+        return status;
+    H5Tclose(args->args.get_type.type_id);
+    args->args.get_type.type_id = H5I_INVALID_HID;
+    return -1;
+}
+
 herr_t cow_vol_dataset_get(void *object, H5VL_dataset_get_args_t *args, hid_t dxpl, void **req)
 {
     COW_QUIET;
@@ -625,7 +652,7 @@ herr_t cow_vol_dataset_get(void *object, H5VL_dataset_get_args_t *args, hid_t dx
             return cow_leave((args->args.get_space.space_id = cow_mapped_space(o)) < 0 ? -1 : 0);
         if (args->op_type == H5VL_DATASET_GET_DAPL && o->dapl > 0)
             return cow_leave((args->args.get_dapl.dapl_id = H5Pcopy(o->dapl)) < 0 ? -1 : 0);
-        status = H5VLdataset_get(cow_object_opened(o), cow_native_id(), args, dxpl, req);
+        status = checked_type(o, args, H5VLdataset_get(cow_object_opened(o), cow_native_id(), args, dxpl, req));
         /* files with history have newer layouts than the program asked for */
         if (status >= 0 && args->op_type == H5VL_DATASET_GET_DCPL && o->home->file != NULL &&
             (status = cow_native_dcpl_for_any_bounds(args->args.get_dcpl.dcpl_id)) < 0)
@@ -655,7 +682,7 @@ herr_t cow_vol_dataset_get(void *object, H5VL_dataset_get_args_t *args, hid_t dx
         break;
     case H5VL_DATASET_GET_TYPE:
         if (o->unopened == NULL)
-            status = H5VLdataset_get(o->handle, cow_native_id(), args, dxpl, req);
+            status = checked_type(o, args, H5VLdataset_get(o->handle, cow_native_id(), args, dxpl, req));
         else
             status = (args->args.get_type.type_id = cow_dataset_type_unopened(o->dataset)) < 0 ? -1 : 0;
         break;

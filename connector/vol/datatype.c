@@ -25,6 +25,25 @@ static void *commit(const cow_where *where, const cow_home *home, hid_t type, hi
     return native;
 }
 
+void cow_object_check_type(cow_object **opened)
+{
+    cow_object *o = *opened;
+
+    if (o == NULL || o->type != H5I_DATATYPE || o->home == NULL || o->home->file == NULL || !o->has_token ||
+        cow_sum_check_type(o->home->file, &o->token) == 0)
+        return;
+    cow_object_close(o, H5P_DATASET_XFER_DEFAULT, NULL);
+    *opened = NULL;
+}
+
+int cow_home_check_type(const cow_home *home, hid_t type)
+{
+    H5O_token_t token;
+    int named = home == NULL || home->file == NULL ? 0 : cow_native_named_token(type, &token);
+
+    return named > 0 ? cow_sum_check_type(home->file, &token) : named;
+}
+
 void *cow_vol_datatype_commit(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t type, hid_t lcpl,
                               hid_t tcpl, hid_t tapl, hid_t dxpl, void **req)
 {
@@ -57,6 +76,7 @@ void *cow_vol_datatype_open(void *object, const H5VL_loc_params_t *loc, const ch
         opened = cow_vol_datatype_open(detour.file, &detour.loc, detour.name, tapl, dxpl, req);
         cow_detour_end(&detour);
     }
+    cow_object_check_type(&opened);
 done:
     cow_home_followed(o, opened, tapl);
     cow_where_done(&where);

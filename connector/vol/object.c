@@ -56,6 +56,7 @@ void *cow_vol_object_open(void *object, const H5VL_loc_params_t *loc, H5I_type_t
         opened = cow_vol_object_open(detour.file, &detour.loc, opened_type, dxpl, req);
         cow_detour_end(&detour);
     }
+    cow_object_check_type(&opened);
     cow_unopened_met(o->home, native == NULL || *opened_type == H5I_DATASET);
     if (as_dataset && native != NULL && opened != NULL && *opened_type == H5I_DATASET)
         opened = cow_dapl_opened(opened, lapl);

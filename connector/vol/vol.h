@@ -752,6 +752,11 @@ herr_t cow_vol_object_specific(void *object, const H5VL_loc_params_t *loc, H5VL_
 herr_t cow_vol_object_optional(void *object, const H5VL_loc_params_t *loc, H5VL_optional_args_t *args, hid_t dxpl,
                                void **req);
 
+/* Is a named datatype, which was opened, what was committed? Else it is closed, and *OPENED NULL. Other objects stay as they are. */
+void cow_object_check_type(cow_object **opened);
+/* TYPE is what a dataset or an attribute in the file of HOME has: if it is a named one, is it what was committed? 0; -1 */
+int cow_home_check_type(const cow_home *home, hid_t type);
+
 void *cow_vol_datatype_commit(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t type, hid_t lcpl,
                               hid_t tcpl, hid_t tapl, hid_t dxpl, void **req);
 void *cow_vol_datatype_open(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t tapl, hid_t dxpl,
