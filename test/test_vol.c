@@ -375,6 +375,46 @@ static void test_headers_are_no_newer_where_hdf5_would_lose_messages(void **stat
     H5Pclose(fcpl);
 }
 
+/* HDF5 makes the superblock's extension anew when it closes a file that keeps its free space. */
+static void test_free_space_is_kept_whatever_the_size_of_addresses(void **state)
+{
+    static const H5F_fspace_strategy_t strategies[] = {H5F_FSPACE_STRATEGY_FSM_AGGR, H5F_FSPACE_STRATEGY_PAGE};
+    hid_t fcpl = H5Pcreate(H5P_FILE_CREATE), group;
+    char name[20];
+    (void)state;
+
+    for (int i = 0; i < 4; i++) {
+        assert_true(H5Pset_sizes(fcpl, i < 2 ? 4 : 8, 8) >= 0 &&
+                    H5Pset_file_space_strategy(fcpl, strategies[i % 2], true, 1) >= 0);
+        pair p = create_pair(fcpl);
+        for (int session = 0; session < 4; session++) {
+            for (int side = 0; side < 2; side++) {
+                for (int g = 0; g < 3; g++) {
+                    snprintf(name, sizeof name, "g%d", 3 * session + g);
+                    group = H5Gcreate2(p.file[side], name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+                    assert_true(group >= 0 && H5Gclose(group) >= 0);
+                    if (g == 1)
+                        assert_true(H5Fflush(p.file[side], H5F_SCOPE_GLOBAL) >= 0);
+                }
+                if (session > 0) {
+                    snprintf(name, sizeof name, "g%d", 3 * session - 1);
+                    assert_true(H5Ldelete(p.file[side], name, H5P_DEFAULT) >= 0);
+                }
+            }
+            close_pair(p);
+            p.file[0] = H5Fopen(cow_file, H5F_ACC_RDWR, H5P_DEFAULT);
+            p.file[1] = H5Fopen(native_file, H5F_ACC_RDWR, native_fapl);
+            assert_true(p.file[0] >= 0 && p.file[1] >= 0);
+            for (int g = 0; g < 12; g++) {
+                snprintf(name, sizeof name, "g%d", g);
+                assert_int_equal(H5Lexists(p.file[0], name, H5P_DEFAULT), H5Lexists(p.file[1], name, H5P_DEFAULT));
+            }
+        }
+        close_pair(p);
+    }
+    H5Pclose(fcpl);
+}
+
 /* ---- chunks ---- */
 
 static int count_chunk(const hsize_t *offset, unsigned mask, haddr_t address, hsize_t size, void *context)
@@ -2103,6 +2143,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_comments_are_kept),
         cmocka_unit_test(test_named_types_keep_all_while_comments_change),
         cmocka_unit_test(test_headers_are_no_newer_where_hdf5_would_lose_messages),
+        cmocka_unit_test(test_free_space_is_kept_whatever_the_size_of_addresses),
         cmocka_unit_test(test_chunk_calls_answer_as_native),
         cmocka_unit_test(test_chunk_addresses_are_true),
         cmocka_unit_test(test_chunk_addresses_never_lead_to_old_bytes),

@@ -518,8 +518,7 @@ static int store_and_commit(cow_file *file, cow_dataset *list[], size_t count)
 
 /* How HDF5 makes objects and keeps them in memory: as the history wants it between begin and end, only for its own objects. */
 typedef struct made_small {
-    bool small, set, raised;
-    H5F_libver_t low; /* where it was raised: a file with short addresses has the program's (vol/bounds.c) */
+    bool small, set;
     int wider;
     H5AC_cache_config_t cache;
 } made_small;
@@ -527,10 +526,6 @@ typedef struct made_small {
 static int begin_making(cow_file *file, made_small *m)
 {
     m->small = false;
-    m->low = file->low;
-    m->raised = file->low < H5F_LIBVER_V110;
-    if (m->raised && cow_native_low_bound(file->loc, H5F_LIBVER_V110, NULL) < 0)
-        return -1;
     if ((m->wider = cow_native_metadata_cache_widen(file->native, &m->cache)) < 0)
         return -1;
     if (!(m->set = cow_native_file_small_headers(file->native, true, &m->small) == 0))
@@ -540,11 +535,9 @@ static int begin_making(cow_file *file, made_small *m)
 
 static int end_making(cow_file *file, const made_small *m)
 {
-    int status = m->raised ? cow_native_low_bound(file->loc, m->low, NULL) : 0;
-
     if (m->wider > 0)
         cow_native_metadata_cache_restore(file->native, &m->cache);
-    return m->set && cow_native_file_small_headers(file->native, m->small, NULL) < 0 ? -1 : status;
+    return m->set ? cow_native_file_small_headers(file->native, m->small, NULL) : 0;
 }
 
 int cow_commit_some(cow_file *file, cow_dataset *list[], size_t count)

@@ -372,6 +372,16 @@ done:
     return status;
 }
 
+/* Has the source an object header of HDF5 1.6? Then headers are such ones until *LOW is set again. 1, 0, -1. */
+static int begin_old_header(const copied *o, H5F_libver_t *low)
+{
+    unsigned version;
+
+    if (cow_native_header_version(o->from, &version) < 0)
+        return -1;
+    return version < 2 && cow_native_old_headers(o->c->target, low);
+}
+
 /* ---- named datatypes ---- */
 
 /* O->FROM stays the caller's: the id is for a second handle. */
@@ -383,19 +393,14 @@ static hid_t type_id(const copied *o, uint64_t address)
     return cow_native_open_token(o->from, &token, &again) < 0 ? H5I_INVALID_HID : cow_native_type_id(again);
 }
 
-/* With an object header of HDF5 1.6 if its source has one, as natively: see vol/datatype.c. */
+/* With an object header of HDF5 1.6 if its source has one, as natively, where a newer one is in danger: see cow_home_old_headers. */
 static int make_type(copied *o, hid_t type, hid_t tcpl)
 {
     H5F_libver_t low;
-    unsigned version;
-    bool old;
-    int status;
+    const int old = begin_old_header(o, &low),
+              status = old < 0 ? -1 : cow_native_type_anonymous(o->c->target, type, tcpl, &o->to);
 
-    if (cow_native_header_version(o->from, &version) < 0)
-        return -1;
-    old = version < 2 && cow_native_old_headers(o->c->target, &low);
-    status = cow_native_type_anonymous(o->c->target, type, tcpl, &o->to);
-    return old && cow_native_low_bound(o->c->target, low, NULL) < 0 ? -1 : status;
+    return old > 0 && cow_native_low_bound(o->c->target, low, NULL) < 0 ? -1 : status;
 }
 
 static int copy_type(copied *o, uint64_t address)
@@ -603,6 +608,18 @@ static int copy_links(const copied *object, hid_t gcpl, bool root)
                : stop_counting(&o, o.next + 1);
 }
 
+/* Addresses are short: as make_type. */
+static int make_group(copied *o, hid_t gcpl)
+{
+    H5F_libver_t low;
+    const int old = o->c->to != NULL && cow_file_narrow(o->c->to) ? begin_old_header(o, &low) : 0;
+
+    if (old < 0)
+        return -1;
+    o->to.object = cow_native_group_anonymous(o->c->target, gcpl);
+    return (old > 0 && cow_native_low_bound(o->c->target, low, NULL) < 0) || o->to.object == NULL ? -1 : 0;
+}
+
 static int copy_group(copied *o, uint64_t address)
 {
     cow_file *file = o->file->file;
@@ -612,8 +629,7 @@ static int copy_group(copied *o, uint64_t address)
 
     if (gcpl < 0)
         return -1;
-    if ((o->to.object = cow_native_group_anonymous(o->c->target, gcpl)) != NULL && note_made(o, address) == 0 &&
-        copy_links(o, gcpl, root) == 0)
+    if (make_group(o, gcpl) == 0 && note_made(o, address) == 0 && copy_links(o, gcpl, root) == 0)
         status = copy_header(o, gcpl);
     H5Pclose(gcpl);
     return status;
@@ -622,12 +638,13 @@ static int copy_group(copied *o, uint64_t address)
 /* ---- the walk ---- */
 
 /* A copy has at least the version of header that its source has: only newer ones take attributes of more than 64 KiB, and
- * keep the order of attributes. What the program makes itself gets what the program asked for. */
+ * keep the order of attributes. Files with history make newer ones only. What the program makes itself gets what the program asked
+ * for. */
 static int raise_version(cow_copying *c, cow_loc source)
 {
     unsigned version;
 
-    if (c->raised)
+    if (c->to != NULL || c->raised)
         return 0;
     if (cow_native_header_version(source, &version) < 0)
         return -1;

@@ -2,6 +2,7 @@
 #include "history/internal.h"
 
 #include "base/error.h"
+#include "base/ids.h"
 #include "journal/driver.h"
 #include "journal/journal.h"
 
@@ -312,6 +313,22 @@ const cow_native_bytes *cow_file_bytes(cow_file *file)
         file->bytes_asked = true;
     }
     return file->bytes_known ? &file->bytes : NULL;
+}
+
+bool cow_file_narrow(cow_file *file)
+{
+    size_t addresses = 8, lengths;
+    hid_t fcpl;
+
+    if (!file->narrow_asked) {
+        fcpl = cow_native_file_fcpl(file->native);
+        if (fcpl < 0 || H5Pget_sizes(fcpl, &addresses, &lengths) < 0)
+            cow_error_clear();
+        cow_close(fcpl);
+        file->narrow = addresses < 8;
+        file->narrow_asked = true;
+    }
+    return file->narrow;
 }
 
 bool cow_file_keeps_closed(void)

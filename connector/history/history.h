@@ -41,6 +41,8 @@ int cow_file_has_history(void *native_file);
 cow_file *cow_file_attach(void *native_file, const char *name, bool writable, bool created, const cow_options *options);
 /* What is written from now on, HDF5 of version LOW and later is to read. Until it is told: all that there are. */
 void cow_file_written_for(cow_file *file, H5F_libver_t low);
+/* Have its addresses fewer than 8 bytes? */
+bool cow_file_narrow(cow_file *file);
 /* One reference less. The last one commits what is not yet committed, closes the native handle and frees the state.
  * The error of that commit is returned; the state is gone all the same. Every wrapper holds one reference. */
 int cow_file_release(cow_file *file);

@@ -107,6 +107,7 @@ struct cow_file {
     cow_layout_still *written; /* the same of a file that is written: at most one of the two */
     cow_native_bytes bytes;    /* cow_file_bytes */
     bool bytes_asked, bytes_known;
+    bool narrow_asked, narrow; /* cow_file_narrow */
     /* parts, each with a file of its own that alone looks into it */
     cow_state *state;
     cow_changes *changes;

@@ -1,8 +1,8 @@
 /* Library version bounds (H5Pset_libver_bounds, H5Fset_libver_bounds): those that the application asks for, and those that its
  * file has.
  *
- *   lower   the file's is V110 to V114, as near to the asked one as possible: it decides how things are written. But where its
- *           addresses have fewer than 8 bytes it is the asked one: see cow_file_bounds.
+ *   lower   the file's is V110 to V114, as near to the asked one as possible: it decides how things are written. But some headers
+ *           are as the asked one has them: see cow_home_old_headers.
  *   upper   the file's is the library's newest. It decides nothing but what HDF5 refuses, and the history must be able to keep
  *           whatever is in the file already: a commit that is refused would lose the session. So the asked one is held against
  *           what the application makes, before HDF5 makes it.
@@ -11,7 +11,6 @@
  */
 #include "vol/vol.h"
 
-#include "base/ids.h"
 #include "library/library.h"
 #include "native/datatype.h"
 
@@ -28,30 +27,28 @@ void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high)
     *high = cow_library_latest();
 }
 
-static bool has_short_addresses(void *native)
-{
-    H5VL_file_get_args_t get = {.op_type = H5VL_FILE_GET_FCPL, .args.get_fcpl.fcpl_id = H5I_INVALID_HID};
-    size_t addresses = 8, lengths;
-
-    if (H5VLfile_get(native, cow_native_id(), &get, DXPL, NULL) < 0 ||
-        H5Pget_sizes(get.args.get_fcpl.fcpl_id, &addresses, &lengths) < 0)
-        cow_error_clear();
-    cow_close(get.args.get_fcpl.fcpl_id);
-    return addresses < 8;
-}
-
 /* HDF5 1.14.5 may lose messages when it adds a chunk to an object header. Where no message is as large as that of a continuation (8 bytes
  * and an address), it moves all messages of the last chunk, and forgets the one behind each null message (H5O__alloc_chunk). A group
- * then loses its settings and takes no more links; a named type loses its datatype.
- * Headers of HDF5 1.6 align messages to 8 bytes. Newer headers do not, and with short addresses all messages of a group may be
- * that small. So in such a file the program gets the headers that it gets natively. */
-void cow_file_bounds(void *native, hid_t fapl, H5F_libver_t *low, H5F_libver_t *high)
+ * then loses its settings and takes no more links; a named type loses its datatype, and a comment that changes is enough.
+ * Headers of HDF5 1.6 align messages to 8 bytes. Newer headers do not: all messages of a named type may be that small, and with short
+ * addresses those of a group. So these get the headers that they get natively. The file itself keeps the raised bound: what HDF5 makes
+ * when it closes the file (the superblock's extension, where free space is kept) the journal knows in its newer form only. */
+bool cow_home_old_headers(const cow_home *home, cow_loc at, H5I_type_t type, H5F_libver_t *low)
 {
-    H5F_libver_t asked[2];
+    return home != NULL && home->file != NULL && home->asked.bounds && home->asked.low < H5F_LIBVER_V18 &&
+           (type == H5I_DATATYPE || cow_file_narrow(home->file)) && cow_native_old_headers(at, low);
+}
 
-    cow_raised_bounds(fapl, low, high);
-    if (has_short_addresses(native) && H5Pget_libver_bounds(fapl, &asked[0], &asked[1]) >= 0 && asked[0] < *low)
-        *low = asked[0];
+void *cow_home_new_headers(cow_loc at, H5F_libver_t low, void *made, H5I_type_t type)
+{
+    hid_t stack = made == NULL ? cow_errors_take() : H5I_INVALID_HID; /* what follows would clear it */
+
+    if (cow_native_low_bound(at, low, NULL) < 0 && made != NULL) {
+        cow_object_close_native(made, type);
+        made = NULL;
+    }
+    cow_errors_give_back(stack);
+    return made;
 }
 
 int cow_vol_file_set_bounds(void *native, H5F_libver_t low, H5F_libver_t high)

@@ -27,7 +27,8 @@
 
 /* The creation properties that a file with history gets when a program asks for GIVEN; the caller closes it. HDF5 1.14.5
  * cannot keep the tables of the history where lengths have fewer than 8 bytes (datasets without a maximum cannot be opened
- * again), nor resize them where dataspaces are shared messages: *SPACES is the index that had them (cow_file_set_spaces). */
+ * again), nor resize them where dataspaces are shared messages: *SPACES is the index that had them (cow_file_set_spaces). The journal
+ * knows addresses of 4 and of 8 bytes. */
 static hid_t creation_properties(hid_t given, uint8_t *spaces)
 {
     hid_t fcpl = H5Pcopy(given);
@@ -35,7 +36,7 @@ static hid_t creation_properties(hid_t given, uint8_t *spaces)
     unsigned indexes, flags, least;
 
     *spaces = COW_NO_SPACES;
-    if (fcpl < 0 || H5Pget_sizes(fcpl, &address, &length) < 0 || (length < 8 && H5Pset_sizes(fcpl, address, 8) < 0) ||
+    if (fcpl < 0 || H5Pget_sizes(fcpl, &address, &length) < 0 || H5Pset_sizes(fcpl, address == 4 ? 4 : 8, 8) < 0 ||
         H5Pget_shared_mesg_nindexes(fcpl, &indexes) < 0)
         goto failed;
     for (unsigned i = 0; i < indexes; i++) {

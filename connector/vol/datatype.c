@@ -1,28 +1,16 @@
 /* H5T: named datatypes. */
 #include "vol/vol.h"
 
-/* Makes an object header of HDF5 1.6 where native HDF5 makes one. In a newer header HDF5 may lose the datatype or the reference count
- * (cow_file_bounds): all messages of a named datatype are small, whatever the addresses, and a comment that changes is enough. */
 static void *commit(const cow_where *where, const cow_home *home, hid_t type, hid_t lcpl, hid_t tcpl, hid_t tapl,
                     hid_t dxpl, void **req)
 {
     const cow_loc at = {where->native, where->loc.obj_type};
     H5F_libver_t low;
-    const bool old = home != NULL && home->file != NULL && home->asked.bounds && home->asked.low < H5F_LIBVER_V18 &&
-                     cow_native_old_headers(at, &low);
+    const bool old = cow_home_old_headers(home, at, H5I_DATATYPE, &low);
     void *native = H5VLdatatype_commit(where->native, &where->loc, cow_native_id(), where->name, type, lcpl, tcpl, tapl,
                                        dxpl, req);
 
-    if (old) {
-        hid_t stack = native == NULL ? cow_errors_take() : H5I_INVALID_HID; /* what follows would clear it */
-
-        if (cow_native_low_bound(at, low, NULL) < 0 && native != NULL) {
-            cow_object_close_native(native, H5I_DATATYPE);
-            native = NULL;
-        }
-        cow_errors_give_back(stack);
-    }
-    return native;
+    return old ? cow_home_new_headers(at, low, native, H5I_DATATYPE) : native;
 }
 
 void cow_object_check_type(cow_object **opened)

@@ -87,13 +87,12 @@ static cow_home *join(void *native, const char *name, const char *given_name, co
 {
     cow_home *home, *open = version == NULL ? cow_home_head_of(native) : NULL;
     bool alone = !cow_home_is_known(native);
-    H5F_libver_t low = H5F_LIBVER_V110, high = low;
+    H5F_libver_t low, high;
     cow_file *file;
 
     if (cow_exit_prepare(writable) < 0)
         return NULL;
-    if (writable && open == NULL)
-        cow_file_bounds(native, fapl, &low, &high);
+    cow_raised_bounds(fapl, &low, &high);
     if (writable && open == NULL && cow_vol_file_set_bounds(native, low, high) < 0) {
         if (cow_default_driver(fapl))
             return NULL;
@@ -730,7 +729,7 @@ static int set_bounds(cow_home *home, void *native, const H5VL_native_file_set_l
     if (fapl < 0 || H5Pset_libver_bounds(fapl, wanted->low, wanted->high) < 0)
         cow_error_native("cannot set these library version bounds");
     else {
-        cow_file_bounds(native, fapl, &low, &high);
+        cow_raised_bounds(fapl, &low, &high);
         if ((status = cow_vol_file_set_bounds(native, low, high)) == 0) {
             if (home->file != NULL)
                 cow_file_written_for(home->file, low);

@@ -1,6 +1,18 @@
 /* H5G: groups. */
 #include "vol/vol.h"
 
+static void *create(const cow_where *where, const cow_home *home, hid_t lcpl, hid_t gcpl, hid_t gapl, hid_t dxpl,
+                    void **req)
+{
+    const cow_loc at = {where->native, where->loc.obj_type};
+    H5F_libver_t low;
+    const bool old = cow_home_old_headers(home, at, H5I_GROUP, &low);
+    void *native =
+        H5VLgroup_create(where->native, &where->loc, cow_native_id(), where->name, lcpl, gcpl, gapl, dxpl, req);
+
+    return old ? cow_home_new_headers(at, low, native, H5I_GROUP) : native;
+}
+
 void *cow_vol_group_create(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl, hid_t gcpl,
                            hid_t gapl, hid_t dxpl, void **req)
 {
@@ -12,7 +24,7 @@ void *cow_vol_group_create(void *object, const H5VL_loc_params_t *loc, const cha
     cow_object *made;
 
     if (cow_locate_name(o, loc, name, COW_TO_CREATE, &where) == 0 && cow_target_new(o, &where, &target) == 0)
-        native = H5VLgroup_create(where.native, &where.loc, cow_native_id(), where.name, lcpl, gcpl, gapl, dxpl, req);
+        native = create(&where, target.home, lcpl, gcpl, gapl, dxpl, req);
     made = cow_creation_end(o, &where, &target, native, H5I_GROUP, name);
     if (made != NULL && gcpl == H5P_GROUP_CREATE_DEFAULT && made->has_token && made->home != NULL &&
         made->home->file != NULL)
