@@ -39,16 +39,13 @@ bool cow_home_old_headers(const cow_home *home, cow_loc at, H5I_type_t type, H5F
            (type == H5I_DATATYPE || cow_file_narrow(home->file)) && cow_native_old_headers(at, low);
 }
 
-void *cow_home_new_headers(cow_loc at, H5F_libver_t low, void *made, H5I_type_t type)
+int cow_home_new_headers(cow_loc at, H5F_libver_t low, bool made)
 {
-    hid_t stack = made == NULL ? cow_errors_take() : H5I_INVALID_HID; /* what follows would clear it */
+    hid_t stack = made ? H5I_INVALID_HID : cow_errors_take(); /* what follows would clear it */
+    int status = cow_native_low_bound(at, low, NULL);
 
-    if (cow_native_low_bound(at, low, NULL) < 0 && made != NULL) {
-        cow_object_close_native(made, type);
-        made = NULL;
-    }
     cow_errors_give_back(stack);
-    return made;
+    return status;
 }
 
 int cow_vol_file_set_bounds(void *native, H5F_libver_t low, H5F_libver_t high)

@@ -10,7 +10,11 @@ static void *commit(const cow_where *where, const cow_home *home, hid_t type, hi
     void *native = H5VLdatatype_commit(where->native, &where->loc, cow_native_id(), where->name, type, lcpl, tcpl, tapl,
                                        dxpl, req);
 
-    return old ? cow_home_new_headers(at, low, native, H5I_DATATYPE) : native;
+    if (old && cow_home_new_headers(at, low, native != NULL) < 0 && native != NULL) {
+        cow_object_close_native(native, H5I_DATATYPE);
+        return NULL;
+    }
+    return native;
 }
 
 void cow_object_check_type(cow_object **opened)

@@ -10,7 +10,11 @@ static void *create(const cow_where *where, const cow_home *home, hid_t lcpl, hi
     void *native =
         H5VLgroup_create(where->native, &where->loc, cow_native_id(), where->name, lcpl, gcpl, gapl, dxpl, req);
 
-    return old ? cow_home_new_headers(at, low, native, H5I_GROUP) : native;
+    if (old && cow_home_new_headers(at, low, native != NULL) < 0 && native != NULL) {
+        cow_object_close_native(native, H5I_GROUP);
+        return NULL;
+    }
+    return native;
 }
 
 void *cow_vol_group_create(void *object, const H5VL_loc_params_t *loc, const char *name, hid_t lcpl, hid_t gcpl,

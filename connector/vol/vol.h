@@ -562,9 +562,9 @@ int cow_mpi_read_alone(const char *name, hid_t under);
 /* The bounds that a file with history needs, where FAPL asks for others. */
 void cow_raised_bounds(hid_t fapl, H5F_libver_t *low, H5F_libver_t *high);
 /* Is an object of TYPE that is made AT, in the file of HOME, to have a header of HDF5 1.6? Then the next one that is made has, and
- * the second is to follow: from MADE on, which is native or NULL, headers are those of LOW again. It returns MADE; NULL: that failed. */
+ * the second is to follow: headers are those of LOW again. MADE: was one made? If not, its errors stay. */
 bool cow_home_old_headers(const cow_home *home, cow_loc at, H5I_type_t type, H5F_libver_t *low);
-void *cow_home_new_headers(cow_loc at, H5F_libver_t low, void *made, H5I_type_t type);
+int cow_home_new_headers(cow_loc at, H5F_libver_t low, bool made);
 int cow_vol_file_set_bounds(void *native, H5F_libver_t low, H5F_libver_t high);
 void cow_home_take_bounds(cow_home *home, const cow_home *from);
 /* HDF5 opened NATIVE_FILE, of HOME, through a link from NEAR: with its bounds, unless the application gave others for it. */
