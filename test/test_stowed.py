@@ -154,6 +154,74 @@ with h5py.File(sys.argv[2]) as source, h5py.File(sys.argv[1], 'r+') as f:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+# How a group comes to be open without a link. HDF5 then takes what is in it along when it closes it.
+UNLINKED = {
+    "deleted": "g = f.create_group('g'); g2 = f['g']; del f['g']",
+    "deleted with its parent": "g = f.create_group('p/g'); g2 = f['p/g']; del f['p']",
+    "deleted with its parent, which is open": "p = f.create_group('p'); g = p.create_group('g'); g2 = f['p/g']; del f['p']; del p",
+    "never linked": "g = h5py.Group(h5py.h5g.create(f.id, None)); g2 = g['.']",
+    "linked again, and deleted": "g = f.create_group('g'); g2 = f['g']; del f['g']; f['h'] = g; del f['h']",
+}
+
+
+@pytest.mark.parametrize("unlinked", UNLINKED)
+def test_a_deleted_group_that_is_open_takes_nothing_along_that_a_version_knows(programs, tmp_path, unlinked):
+    path = tmp_path / "a.h5"
+    text = f"""
+with h5py.File(sys.argv[1], 'w') as f:
+    f['x'], f['y'], f['z'] = np.arange(40.), np.arange(2000.), np.arange(2000.)
+with h5py.File(sys.argv[1], 'r+') as f:
+    {UNLINKED[unlinked]}
+    g['y'] = f['y']
+    del f['y']
+    for k in range(2500):
+        f.create_group(f'way{{k}}').attrs['a'] = np.zeros(4000)
+    del g
+    g2['z'] = f['z']
+    del f['z'], g2
+    f['x'][3] = 8
+"""
+    run(programs, path, text)
+    with h5py.File(path) as f:
+        assert set(f["_versioned_data/versions/1"]) == {"x", "y", "z"} and len(f["_versioned_data/removed"]) == 2
+        assert all(f[f"_versioned_data/versions/1/{name}"][1999] == 1999 for name in "yz")
+    done = programs.stock(H5COW, "verify", path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_comes_to_the_place_of_a_deleted_group_is_not_taken_for_it(programs, tmp_path):
+    """The group is open, so it is remembered that it has no link; closed, its address is another's."""
+    path = tmp_path / "a.h5"
+    text = """
+with h5py.File(sys.argv[1], 'w') as f:
+    f['x'], f['y'] = np.arange(40.), np.arange(2000.)
+with h5py.File(sys.argv[1], 'r+') as f:
+    places = set()
+    for k in range(20):
+        g = f.create_group('g')
+        g2 = f['g']
+        del f['g']
+        places.add(h5py.h5o.get_info(g.id).addr)
+        del g, g2
+        g = f.create_group(f'g{k}')
+        again = h5py.h5o.get_info(g.id).addr in places
+        g['y'] = f['y']
+        del g
+    assert again
+    g = f.create_group('g')
+    del f['g']
+    f['h'] = g
+    g['y'] = f['y']
+    del g
+"""
+    run(programs, path, text)
+    with h5py.File(path) as f:
+        assert len(f["_versioned_data/removed"]) == 0
+        assert all(f[f"_versioned_data/versions/2/g{k}/y"] == f["_versioned_data/versions/2/y"] for k in range(20))
+    done = programs.stock(H5COW, "verify", path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_chunks_of_what_was_deleted_again_are_used_again(programs, tmp_path):
     """Datasets that come and go within one session: their slots are free for the next, and nothing is left of them."""
     path = tmp_path / "a.h5"

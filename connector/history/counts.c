@@ -127,6 +127,14 @@ static int add_attribute_type(void *context, const char *name)
     return add_type(c, cow_native_attribute_type(c->object, name));
 }
 
+/* As HDF5 counts, but for what it may have forgotten: unlinked.c. */
+static unsigned links_of(const cow_file *file, const H5O_info2_t *info)
+{
+    const cow_dataset *dataset = cow_datasets_find(file, cow_address(&info->token));
+
+    return cow_group_unlinked(file, info) || (dataset != NULL && dataset->unlinked) ? 0 : info->rc;
+}
+
 /* ALL: count what the object at ADDRESS refers to; else only when nothing but what was counted refers to it. */
 static int look_at(counting *c, uint64_t address, bool all)
 {
@@ -141,7 +149,7 @@ static int look_at(counting *c, uint64_t address, bool all)
         return -1;
     if (cow_native_info(c->object, NULL, H5O_INFO_BASIC, &info) < 0)
         status = -1;
-    else if (cow_map_get(c->count, address, &count), all || info.rc <= count) {
+    else if (cow_map_get(c->count, address, &count), all || (info.rc = links_of(c->file, &info)) <= count) {
         if (cow_map_get(&c->open, address, NULL)) { /* it is gone when it is closed */
             status = cow_map_put(&c->file->counts->open, address, 0);
             goto done;

@@ -327,6 +327,8 @@ void cow_file_unlinked(cow_file *file, const H5O_info2_t *gone)
         look_at(dataset);
     for (size_t at = 0; !one && (dataset = cow_datasets_next(file, &at)) != NULL;)
         look_at(dataset);
+    if (gone == NULL)
+        cow_file_groups_unlinked(file);
 }
 
 void cow_file_linked(cow_file *file, const H5O_token_t *head)
@@ -335,4 +337,5 @@ void cow_file_linked(cow_file *file, const H5O_token_t *head)
 
     if (dataset != NULL)
         dataset->unlinked = false;
+    cow_map_remove(&file->open_unlinked, cow_address(head));
 }

@@ -156,6 +156,7 @@ static void free_state(cow_file *file)
     cow_stand_in_free(file->stand_in);
     cow_refused_free(file->refused);
     cow_counts_free(file->counts);
+    cow_map_free(&file->open_unlinked);
     cow_own_free(file->own);
     cow_sums_free(file->sums);
     cow_version_objects_free(file->version_objects);

@@ -222,7 +222,7 @@ int cow_file_group_closes(cow_file *file, cow_loc group)
         return 0;
     if (cow_native_info(group, NULL, H5O_INFO_BASIC, &info) < 0)
         return -1;
-    if (info.rc > 0)
+    if (!cow_group_unlinked(file, &info))
         return 0;
     if (cow_file_unstow(file, &info) < 0 || (file->laid_out && cow_snapshots_load(file) < 0))
         return -1;

@@ -354,6 +354,11 @@ int cow_file_group_closes(cow_file *file, cow_loc group);
  * is looked at now, since HDF5 may forget it (unlinked.c, datasets.c). And HEAD, which may have been one of them, has got one. */
 void cow_file_unlinked(cow_file *file, const H5O_info2_t *gone);
 void cow_file_linked(cow_file *file, const H5O_token_t *head);
+/* Open groups: GROUP was made without a link, or has lost the last one; or any may have. */
+void cow_file_group_unlinked(cow_file *file, const H5O_token_t *group);
+void cow_file_groups_unlinked(cow_file *file);
+/* Before GROUP goes: are groups in it, that may lose their last link then? True also where it cannot be told. */
+bool cow_file_group_holds_groups(cow_loc group);
 /* 1: the object has such a link, which the application does not know of; 0, -1. */
 int cow_file_removed(cow_file *file, const H5O_token_t *object);
 /* *COUNT, which HDF5 tells of a head object, or of an object of the version at VERSION_PATH, becomes what it would be

@@ -92,8 +92,9 @@ struct cow_file {
     H5F_libver_t low; /* cow_file_written_for */
     H5O_token_t root;
     void *native;
-    cow_loc loc;  /* native, as a location */
-    cow_map kept; /* handles: cow_file_keep_handle */
+    cow_loc loc;           /* native, as a location */
+    cow_map kept;          /* handles: cow_file_keep_handle */
+    cow_map open_unlinked; /* groups that have no link, and that the program has open, by address: unlinked.c */
     /* tables.c; all may read them */
     bool laid_out;   /* /_versioned_data exists */
     bool opened_all; /* not only what reading needs */
@@ -256,6 +257,8 @@ int cow_unlinked_link(cow_map *unlinked, cow_loc object, cow_loc to, const char 
 void cow_unlinked_forget(cow_map *unlinked, cow_loc made);
 /* Has the open dataset no link, so that it is gone when it is closed? 1, 0, -1. */
 int cow_dataset_unlinked(cow_dataset *dataset);
+/* The same of the open group that INFO (H5O_INFO_BASIC) tells of. */
+bool cow_group_unlinked(const cow_file *file, const H5O_info2_t *info);
 
 /* decide.c, snapshot.c, former_tree.c: walk.h */
 /* In files for external storage, or in the sources of a virtual dataset: its elements are in no version. */

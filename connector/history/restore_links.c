@@ -174,6 +174,8 @@ static int unlink_one(cow_restoring *r, const cow_restored_pair *group, const en
     status = cow_native_link_delete(group->head, e->name);
     if (known)
         cow_file_unlinked(r->file, &info);
+    if (known && info.type == H5O_TYPE_GROUP)
+        cow_file_groups_unlinked(r->file);
     return own && cow_native_change_references(group->head, -1) < 0 ? -1 : status;
 }
 

@@ -366,6 +366,8 @@ static herr_t visit_open(hid_t id, void *context)
 
     if (!object_of(id, &object))
         return 0;
+    if (object.object == NULL && object.type == H5I_GROUP) /* it is being closed */
+        return 0;
     if (object.object == NULL || cow_native_info(object, NULL, H5O_INFO_BASIC, &info) < 0)
         o->status = -1;
     else if (info.fileno == o->fileno)

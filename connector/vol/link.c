@@ -326,6 +326,46 @@ static int is_own_link(cow_loc group, const H5L_info2_t *info)
     return own.rc == 2 && memcmp(&own.token, &info->u.token, sizeof own.token) == 0;
 }
 
+/* Which open groups lose their last link with the one of GROUP by NAME: none; the one that it leads to, which then keeps what
+ * is in it; or some that are in there. */
+typedef enum { NONE, ITSELF, BELOW } going_groups;
+
+static going_groups groups_going(const cow_home *home, cow_loc group, const char *name, const H5O_info2_t *object)
+{
+    going_groups going = BELOW;
+    cow_loc gone;
+
+    if (object->type != H5O_TYPE_GROUP || object->rc > 1)
+        return NONE;
+    if (cow_home_group_open(home, &object->token, NULL))
+        return ITSELF;
+    if (cow_native_open(group, name, &gone) == 0) {
+        going = cow_file_group_holds_groups(gone) ? BELOW : NONE;
+        cow_native_close(gone);
+    } else
+        cow_error_clear();
+    return going;
+}
+
+static void note_unlinked(cow_file *file, const H5O_info2_t *gone, going_groups going)
+{
+    cow_file_unlinked(file, gone);
+    if (going == ITSELF)
+        cow_file_group_unlinked(file, &gone->token);
+    else if (going == BELOW)
+        cow_file_groups_unlinked(file);
+}
+
+/* What LINK leads to; its name may lead to the root of a file that is mounted there. */
+static bool is_known(const cow_home *home, cow_loc group, const char *name, const H5L_info2_t *link,
+                     H5O_info2_t *object)
+{
+    const H5VL_loc_params_t by_name = cow_by_name(group.type, name);
+
+    return cow_info_quietly(group.object, &by_name, object) > 0 && object->fileno == home->fileno &&
+           memcmp(&object->token, &link->u.token, sizeof object->token) == 0;
+}
+
 static herr_t delete(cow_object *o, cow_where *where, H5VL_link_specific_args_t *args, hid_t dxpl, void **req)
 {
     H5VL_link_get_args_t get = {.op_type = H5VL_LINK_GET_INFO};
@@ -335,8 +375,9 @@ static herr_t delete(cow_object *o, cow_where *where, H5VL_link_specific_args_t 
     H5O_info2_t object;
     char *name = NULL;
     herr_t status = -1, found = -1;
-    int kept = 0, own = 0, known = 0;
-    bool borrowed = false;
+    int kept = 0, own = 0;
+    going_groups going = NONE;
+    bool borrowed = false, known = false;
 
     if (where->loc.type == H5VL_OBJECT_BY_IDX) {
         cow_where in = *where;
@@ -370,11 +411,8 @@ static herr_t delete(cow_object *o, cow_where *where, H5VL_link_specific_args_t 
             (kept == 0 && group.object != NULL && (own = is_own_link(group, &info)) < 0) ||
             (own && cow_native_change_references(group, 1) < 0))
             goto done;
-        if (kept == 0 && group.object != NULL) {
-            const H5VL_loc_params_t by_name = cow_by_name(group.type, name);
-
-            known = cow_info_quietly(group.object, &by_name, &object) > 0;
-        }
+        if (kept == 0 && group.object != NULL && (known = is_known(target.home, group, name, &info, &object)))
+            going = groups_going(target.home, group, name, &object);
         /* what is open lives on without a link */
         if (kept == 0 && (!known || object.rc <= 1) && cow_metadata_cache_for_unlinked(target.home) < 0)
             goto done;
@@ -390,7 +428,7 @@ static herr_t delete(cow_object *o, cow_where *where, H5VL_link_specific_args_t 
     if (own && cow_native_change_references(group, -1) < 0)
         status = -1;
     if (status >= 0 && kept == 0 && found >= 0 && info.type == H5L_TYPE_HARD)
-        cow_file_unlinked(target.home->file, known ? &object : NULL);
+        note_unlinked(target.home->file, known ? &object : NULL, going);
     if (status >= 0)
         status = cow_target_member_changed(&target, link_name(where));
 done:

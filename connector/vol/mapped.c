@@ -269,7 +269,7 @@ int cow_mapped_set_extent(cow_object *o, const hsize_t *size)
         return 0;
     if (cow_object_token(o, &token) < 0)
         return -1;
-    for (cow_object *d = o->home->datasets; d != NULL; d = d->next_dataset) {
+    for (cow_object *d = o->home->datasets; d != NULL; d = d->next) {
         if (d->shape <= 0 || cow_object_token(d, &other) < 0 || memcmp(&token, &other, sizeof token) != 0)
             continue;
         if (size != NULL && ((rank = H5Sget_simple_extent_dims(d->shape, NULL, most)) < 0 ||

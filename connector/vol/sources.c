@@ -337,7 +337,7 @@ int cow_sources_close(cow_object *o)
 
 int cow_sources_flush(const cow_home *home)
 {
-    for (const cow_object *o = home->datasets; o != NULL; o = o->next_dataset)
+    for (const cow_object *o = home->datasets; o != NULL; o = o->next)
         for (const cow_source_file *file = writes(o) ? o->sources : NULL; file != NULL; file = file->next)
             if (H5Fflush(file->id, H5F_SCOPE_LOCAL) < 0)
                 return cow_error_native("cannot commit what was written to a source of a virtual dataset");

@@ -399,13 +399,18 @@ cow_object *cow_creation_end(cow_object *near, cow_where *where, cow_target *tar
                              const char *name)
 {
     cow_object *made = native == NULL ? NULL : cow_object_wrap(near, native, type, name == NULL);
+    bool anonymous_group = false;
 
     if (made != NULL) {
         made->unlinked = name == NULL;
-        if (made->unlinked && type == H5I_GROUP && target->home != NULL && target->home->file != NULL)
-            cow_changed_group_unlinked(target->home->file);
+        anonymous_group = made->unlinked && type == H5I_GROUP && made->home != NULL && made->home->file != NULL;
     }
-    return cow_creation_noted(where, target, made, native != NULL, name);
+    made = cow_creation_noted(where, target, made, native != NULL, name);
+    if (made != NULL && anonymous_group) {
+        cow_changed_group_unlinked(made->home->file);
+        cow_file_group_unlinked(made->home->file, &made->token);
+    }
+    return made;
 }
 
 int cow_object_made(cow_object *object)

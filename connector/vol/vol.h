@@ -108,9 +108,9 @@ struct cow_home {
     cow_options *options;
     cow_asked asked;
     cow_metadata_cache_sizes cache;
-    hsize_t hidden_at[2][3];     /* where the reserved group was last met: [index type][order], see hide.c */
-    struct cow_object *datasets; /* open ones */
-    unsigned others;             /* objects opened by name since the last dataset: cow_unopened_likely */
+    hsize_t hidden_at[2][3];              /* where the reserved group was last met: [index type][order], see hide.c */
+    struct cow_object *datasets, *groups; /* open ones */
+    unsigned others;                      /* objects opened by name since the last dataset: cow_unopened_likely */
     unsigned
         opened_soon; /* datasets that HDF5 had to open after they were created, since the last one that it had not: cow_unopened_path */
     bool led;                  /* links of the program's own, or external ones, lead from here to here */
@@ -134,6 +134,8 @@ void cow_home_plain(cow_home *home, const char *name);
 /* Is this the last wrapper of the file's state; the last one that is not of a version? */
 bool cow_home_last(const cow_home *home);
 bool cow_home_last_head(const cow_home *home);
+/* Is the group of the head at TOKEN open through another handle than BUT, which may be NULL? */
+bool cow_home_group_open(const cow_home *home, const H5O_token_t *token, const struct cow_object *but);
 /* Is a version of the file open in this process? */
 bool cow_home_version_open(const cow_file *file);
 /* Wrappers of type H5I_FILE that are not of a version. */
@@ -214,10 +216,10 @@ typedef struct cow_object {
     bool unnamed;                    /* reached by token: HDF5 would search the whole file for its name */
     bool detached;                   /* reached through another file: its name there is not its name here */
     bool has_token;
-    H5O_token_t token; /* of the object; for an attribute: of the object it belongs to */
-    struct cow_object *next_dataset, *previous_dataset;
-    char *owner_path; /* attributes: path of the object they belong to, or NULL */
-    void *root;       /* files of a version: the native root group of the version, opened when first needed */
+    H5O_token_t token;                  /* of the object; for an attribute: of the object it belongs to */
+    struct cow_object *next, *previous; /* datasets and groups: of those of the home */
+    char *owner_path;                   /* attributes: path of the object they belong to, or NULL */
+    void *root; /* files of a version: the native root group of the version, opened when first needed */
 } cow_object;
 
 /* Wrap a native object, which is the wrapper's from now on, also when this fails (it is closed then). NEAR: what it was

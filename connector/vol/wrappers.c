@@ -127,7 +127,7 @@ static void *find_opened(const cow_file *file, const H5O_token_t *token)
     void *opened;
 
     for (const cow_home *h = now.homes; h != NULL; h = h->next)
-        for (cow_object *o = h->file == file ? h->datasets : NULL; o != NULL; o = o->next_dataset) {
+        for (cow_object *o = h->file == file ? h->datasets : NULL; o != NULL; o = o->next) {
             if (cow_object_token(o, &its) < 0)
                 cow_error_clear();
             else if (memcmp(&its, token, sizeof its) == 0 && (opened = cow_object_opened(o)) != NULL)
@@ -448,6 +448,19 @@ bool cow_home_last_head(const cow_home *home)
     return home->version == NULL && references == 1;
 }
 
+bool cow_home_group_open(const cow_home *home, const H5O_token_t *token, const cow_object *but)
+{
+    H5O_token_t other;
+
+    for (cow_home *c = now.homes; c != NULL; c = c->next)
+        for (cow_object *o = c->file == home->file && c->version == NULL ? c->groups : NULL; o != NULL; o = o->next)
+            if (o != but && cow_object_token(o, &other) < 0)
+                cow_error_clear();
+            else if (o != but && memcmp(&other, token, sizeof other) == 0)
+                return true;
+    return false;
+}
+
 bool cow_home_version_open(const cow_file *file)
 {
     for (const cow_home *c = now.homes; c != NULL; c = c->next)
@@ -483,7 +496,7 @@ static bool open_wrappers(const cow_file *file, const H5O_token_t *token)
     bool all = true;
 
     for (const cow_home *h = now.homes; h != NULL; h = h->next)
-        for (cow_object *o = file == NULL || h->file == file ? h->datasets : NULL; o != NULL; o = o->next_dataset)
+        for (cow_object *o = file == NULL || h->file == file ? h->datasets : NULL; o != NULL; o = o->next)
             if (o->unopened != NULL && (token == NULL || memcmp(token, &o->token, sizeof *token) == 0) &&
                 cow_object_opened(o) == NULL) {
                 cow_error_clear();
@@ -580,8 +593,16 @@ static bool give_spare(cow_home *home, cow_object *object)
     return false;
 }
 
+/* Of the open ones of that kind, or NULL. */
+static cow_object **list_of(cow_home *home, H5I_type_t type)
+{
+    return type == H5I_DATASET ? &home->datasets : type == H5I_GROUP ? &home->groups : NULL;
+}
+
 static cow_object *init(cow_object *object, cow_home *home, void *native, H5I_type_t type)
 {
+    cow_object **list;
+
     if (object == NULL) {
         cow_home_release(home);
         cow_error(COW_MEMORY, "no memory for an object");
@@ -593,11 +614,11 @@ static cow_object *init(cow_object *object, cow_home *home, void *native, H5I_ty
     object->home = home;
     if (type == H5I_FILE && home != NULL)
         home->files++;
-    if (type == H5I_DATASET && home != NULL) {
-        object->next_dataset = home->datasets;
-        if (home->datasets != NULL)
-            home->datasets->previous_dataset = object;
-        home->datasets = object;
+    if (home != NULL && (list = list_of(home, type)) != NULL) {
+        object->next = *list;
+        if (*list != NULL)
+            (*list)->previous = object;
+        *list = object;
     }
     return object;
 }
@@ -642,6 +663,7 @@ failed:
 static cow_home *leave(cow_object *object)
 {
     cow_home *home = object->home;
+    cow_object **list;
 
     if (object->dataset != NULL)
         cow_dataset_release(object->dataset);
@@ -651,14 +673,14 @@ static cow_home *leave(cow_object *object)
         home->files--;
     if (object->created && home != NULL)
         home->opened_soon = 0;
-    if (object->type == H5I_DATASET && home != NULL) {
-        if (object->next_dataset != NULL)
-            object->next_dataset->previous_dataset = object->previous_dataset;
-        if (object->previous_dataset != NULL)
-            object->previous_dataset->next_dataset = object->next_dataset;
+    if (home != NULL && (list = list_of(home, object->type)) != NULL) {
+        if (object->next != NULL)
+            object->next->previous = object->previous;
+        if (object->previous != NULL)
+            object->previous->next = object->next;
         else
-            home->datasets = object->next_dataset;
-        object->next_dataset = object->previous_dataset = NULL;
+            *list = object->next;
+        object->next = object->previous = NULL;
     }
     object->home = NULL;
     return home;
@@ -845,7 +867,7 @@ static int reopen_datasets(cow_home *home, bool followers)
     int status = -1;
 
     for (cow_home *h = now.homes; h != NULL; h = h->next)
-        for (cow_object *o = h->datasets; o != NULL; o = o->next_dataset)
+        for (cow_object *o = h->datasets; o != NULL; o = o->next)
             count += to_reopen(home, h, o, followers);
     if (count == 0)
         return 0;
@@ -855,7 +877,7 @@ static int reopen_datasets(cow_home *home, bool followers)
         goto done;
     }
     for (cow_home *h = now.homes; h != NULL; h = h->next)
-        for (cow_object *o = h->datasets; o != NULL; o = o->next_dataset)
+        for (cow_object *o = h->datasets; o != NULL; o = o->next)
             if (to_reopen(home, h, o, followers)) {
                 H5O_token_t token;
                 if (cow_object_token(o, &token) < 0)
@@ -1064,6 +1086,8 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
 {
     cow_home *home = object->home;
     cow_file *file = NULL; /* of a group that goes */
+    H5O_token_t token;
+    bool below = false;
     int goes = 0;
 
     (void)dxpl;
@@ -1084,13 +1108,21 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
         return cow_leave(-1);
     }
     tell_counts(object);
-    if (goes > 0 && !cow_home_last_head(home))
+    if (goes > 0 && !cow_home_last(home) && cow_object_token(object, &token) == 0 &&
+        !cow_home_group_open(home, &token, object)) {
         file = home->file;
+        below = cow_file_group_holds_groups((cow_loc){object->handle, object->type});
+    }
     cow_object_release_last(object);
     if (cow_object_close_native(object->handle, object->type) < 0)
         return cow_leave(-1);
-    if (file != NULL)
-        cow_file_unlinked(file, NULL);
+    if (file != NULL) {
+        object->handle = NULL;         /* its id is among the open ones still */
+        cow_file_linked(file, &token); /* its address may be another's */
+        cow_file_unlinked(file, &(H5O_info2_t){.type = H5O_TYPE_GROUP});
+        if (below)
+            cow_file_groups_unlinked(file);
+    }
     cow_object_free(object);
     return cow_leave(0);
 }
