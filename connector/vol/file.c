@@ -1058,6 +1058,8 @@ herr_t cow_vol_file_close(void *object, hid_t dxpl, void **req)
     char *name = NULL;
     int done, status = 0;
 
+    cow_vol_file_asked(
+        NULL); /* the application has got its id, which was there, and ids that closing makes are none of its own */
     if (o != NULL && o->handle == NULL) { /* see close_with_commit */
         cow_object_free(o);
         return cow_leave(0);
