@@ -402,6 +402,34 @@ static void test_what_is_in_a_deleted_group_is_there_until_that_is_closed(void *
     }
 }
 
+/* H5Fcreate counts the root anew: if the history had a link of it besides, all that it leads to would be the history's own. */
+static void test_a_deleted_group_leaves_no_link_to_the_root(void **state)
+{
+    hid_t file = created(COW), removed;
+    H5O_info2_t info;
+    H5G_info_t kept;
+    (void)state;
+
+    make_group(file, "known");
+    file = reopened(file);
+    make_group(file, "g");
+    assert_true(H5Lcreate_hard(file, "/", file, "g/top", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Ldelete(file, "g", H5P_DEFAULT) >= 0 && count_of(file, "/") == 1 && H5Fclose(file) >= 0);
+    assert_true((file = H5Fcreate(COW, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)) >= 0);
+    make_group(file, "new");
+    for (int again = 0; again < 2; again++) {
+        assert_true(count_of(file, "/") == 1 && count_of(file, "new") == 1);
+        assert_true(H5Oget_info_by_name3(file, "new", &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
+        make_group(file, "other");
+        assert_true(H5Ldelete(file, "other", H5P_DEFAULT) >= 0 && opens(file, &info.token));
+        file = reopened(file);
+    }
+    assert_true(H5Fclose(file) >= 0 && (file = H5Fopen(COW, H5F_ACC_RDONLY, native_fapl)) >= 0);
+    assert_true((removed = H5Gopen2(file, "_versioned_data/removed", H5P_DEFAULT)) >= 0);
+    assert_true(H5Gget_info(removed, &kept) >= 0 && kept.nlinks == 1 && H5Gclose(removed) >= 0); /* "known" */
+    assert_true(H5Fclose(file) >= 0);
+}
+
 /* The walk by the paths that were noted does not come to the type, that through the whole head comes to a user of it first. */
 static void test_what_uses_a_named_type_that_changed_is_of_its_new_snapshot(void **state)
 {
@@ -538,6 +566,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_types_that_only_their_use_holds_go_with_it_and_come_back),
         cmocka_unit_test(test_what_is_moved_into_a_group_without_a_link_is_kept_for_versions),
         cmocka_unit_test(test_what_is_in_a_deleted_group_is_there_until_that_is_closed),
+        cmocka_unit_test(test_a_deleted_group_leaves_no_link_to_the_root),
         cmocka_unit_test(test_what_uses_a_named_type_that_changed_is_of_its_new_snapshot),
         cmocka_unit_test(test_copies_merge_with_named_types_of_the_head),
         cmocka_unit_test(test_types_to_merge_with_are_those_that_the_program_suggests),

@@ -343,20 +343,22 @@ int cow_deleted_clear(cow_file *file, cow_loc root)
 {
     unlinking u = {.file = file};
     H5O_info2_t info;
-    int status;
+    int status, kept;
 
     cow_changes_set_cleared(file);
     if (!file->laid_out)
         return 0;
-    if (cow_native_info(root, NULL, H5O_INFO_BASIC, &info) < 0)
+    if (cow_native_info(root, NULL, H5O_INFO_BASIC, &info) < 0 || (kept = cow_file_removed(file, &info.token)) < 0)
         return -1;
-    if (info.rc <= 1)
+    if (info.rc <= 1 && !kept)
         return 0;
     /* once more meanwhile: see remove_links */
     if (cow_snapshots_load(file) < 0 || cow_native_change_references(root, 1) < 0)
         return -1;
     u.root = cow_address(&info.token);
     status = cow_snapshots_each(file, unlink_root_from, &u);
+    if (kept && cow_file_unkeep(file, u.root) < 0) /* as earlier releases of h5cow kept it */
+        status = -1;
     cow_changes_edited(file);
     /* what the program counted itself goes with the head */
     if (cow_native_info(root, NULL, H5O_INFO_BASIC, &info) < 0)

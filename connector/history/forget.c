@@ -436,7 +436,7 @@ static int end_member(void *context, const char *name, const H5L_info2_t *link)
     uint64_t address = cow_address(&link->u.token);
 
     (void)name;
-    if (link->type != H5L_TYPE_HARD)
+    if (link->type != H5L_TYPE_HARD || address == cow_address(&f->file->root))
         return 0;
     return cow_snapshots_known(f->file, address) ? cow_file_keep(f->file, address)
                                                  : note_address(f, &f->ending, address);

@@ -110,6 +110,7 @@ typedef struct doomed {
     cow_map met; /* groups */
 } doomed;
 
+/* The root, whose last link is none of a group's, stays anyway. */
 static int keep_member(void *context, const char *name, const H5L_info2_t *info)
 {
     doomed *d = context;
@@ -120,7 +121,8 @@ static int keep_member(void *context, const char *name, const H5L_info2_t *info)
     int status;
 
     (void)name;
-    if (info->type != H5L_TYPE_HARD || cow_map_get(&d->met, address = cow_address(&info->u.token), NULL))
+    if (info->type != H5L_TYPE_HARD || (address = cow_address(&info->u.token)) == cow_address(&d->file->root) ||
+        cow_map_get(&d->met, address, NULL))
         return 0;
     if (cow_snapshots_known(d->file, address)) {
         cow_changes_distrust_paths(d->file);
