@@ -104,3 +104,23 @@ def test_many_small_datasets(programs, tmp_path):
         assert done.returncode == 0, done.stderr
     check(programs, path, "gc")
     check(programs, path, "gc", "--compact", "-q")
+
+
+@pytest.mark.parametrize("how", STRATEGIES)
+def test_nothing_names_what_became_free(programs, tmp_path, how):
+    """A dataset that was copied and deleted in one session has a place in the index, but is in no version."""
+    path = tmp_path / "copied.h5"
+    for code in (
+        f"with h5py.File(sys.argv[1], 'w'{', ' if how else ''}{how}) as f: f['x'] = 1",
+        """
+        with h5py.File(sys.argv[1], 'a') as f:
+            f.create_dataset('d', data=np.arange(1000) ** 2, chunks=(100,))
+            f.copy('d', 'c')
+            del f['c'], f['d']
+            f['x'][()] = 2
+        """,
+    ):
+        done = programs.python(code, path)
+        assert done.returncode == 0, done.stderr
+    assert "10 chunks became free" in check(programs, path, "gc")
+    programs.verified(path)

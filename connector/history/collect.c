@@ -259,14 +259,15 @@ static int collect_views(collecting *c)
     return status;
 }
 
-/* A dataset that was made and deleted in one transaction, where a copy had given it a root: nobody names its head. */
-static int collect_heads(collecting *c)
+/* A dataset that was made and deleted in one transaction, where a copy had given it a root: nobody names its head. LINKS: that of
+ * `heads` goes as well; its row ends anyway, since its chunks may be free. */
+static int collect_heads(collecting *c, bool links)
 {
     const uint64_t *id;
     size_t count = cow_reach_ended(c->reach, &id);
 
     for (size_t i = 0; i < count; i++)
-        if (begin(c) < 0 || cow_head_end(c->file, id[i]) < 0)
+        if (begin(c) < 0 || (links ? cow_head_end(c->file, id[i]) : cow_head_end_row(c->file, id[i])) < 0)
             return -1;
     return 0;
 }
@@ -312,8 +313,8 @@ static int record(const collecting *c)
     return cow_operation_record(c->file, COW_OPERATION_COLLECT, UINT64_MAX, what);
 }
 
-/* Views and heads are deleted where somebody gets their space: elsewhere HDF5 forgets it, there is no list of free places, and what is
- * written for a deletion (a larger list of free space within a group's heap) may need new space. */
+/* Views and links of heads are deleted where somebody gets their space: elsewhere HDF5 forgets it, there is no list of free places, and
+ * what is written for a deletion (a larger list of free space within a group's heap) may need new space. */
 static bool is_used_again(const collecting *c)
 {
     return c->kept == COW_SPACE_FORGOTTEN;
@@ -332,9 +333,9 @@ static int collect(collecting *c)
 
     if (status == 0 && is_nothing(c))
         return 0; /* nothing was written */
-    if (status == 0 && is_used_again(c) && (collect_views(c) < 0 || collect_heads(c) < 0))
-        status = -1;
-    if (status == 0 && (record(c) < 0 || note_space(c) < 0))
+    if (status == 0 && is_used_again(c))
+        status = collect_views(c);
+    if (status == 0 && (collect_heads(c, is_used_again(c)) < 0 || record(c) < 0 || note_space(c) < 0))
         status = -1;
     return cow_operation_end_recorded(c->file, status);
 }

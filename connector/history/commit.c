@@ -282,18 +282,25 @@ int cow_head_lead(cow_file *file, uint64_t id, uint64_t root, bool first)
                : cow_native_link_hard(views, cow_folder_name(view), heads, cow_folder_name(head));
 }
 
-int cow_head_end(cow_file *file, uint64_t id)
+int cow_head_end_row(cow_file *file, uint64_t id)
 {
-    char head[COW_PATH_MAX];
     cow_layout_dataset_row row;
-    cow_loc heads;
 
-    cow_head_path(head, id);
-    if (cow_dataset_row_read(file, id, &row) < 0 || cow_folder_open(file, COW_FOLDER_HEADS, &heads) < 0 ||
-        unlink_head(heads, head) < 0)
+    if (cow_dataset_row_read(file, id, &row) < 0)
         return -1;
     row.root = COW_NO_NODE;
     return cow_dataset_row_write(file, id, &row);
+}
+
+int cow_head_end(cow_file *file, uint64_t id)
+{
+    char head[COW_PATH_MAX];
+    cow_loc heads;
+
+    cow_head_path(head, id);
+    return cow_folder_open(file, COW_FOLDER_HEADS, &heads) < 0 || unlink_head(heads, head) < 0
+               ? -1
+               : cow_head_end_row(file, id);
 }
 
 int cow_file_show_extents(cow_file *file)

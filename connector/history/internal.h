@@ -224,6 +224,8 @@ void cow_refused_free(cow_refused *refused);
 int cow_head_lead(cow_file *file, uint64_t id, uint64_t root, bool first);
 /* Nobody shows the dataset ID any more: heads/<id> goes, and its row names no root. */
 int cow_head_end(cow_file *file, uint64_t id);
+/* The same of its row alone, which takes no space. */
+int cow_head_end_row(cow_file *file, uint64_t id);
 /* What was done to the history alone, while nothing of the head has changed. -1: the file is in the error state. */
 int cow_file_commit_history(cow_file *file);
 /* The program ends in a filter, in the middle of storing chunks: what of that goes on without it is committed, step by step. LAST: nobody asks
