@@ -514,6 +514,19 @@ def test_verify_tells_of_a_damaged_named_type(programs, tmp_path):
     assert "the datatype '/number' is not what was written" in done.stdout, done.stdout
 
 
+def test_opening_a_damaged_named_type_says_why(programs, tmp_path):
+    path = tmp_path / "types.h5"
+    assert programs.python(MAKE_TYPES, path).returncode == 0
+    with h5py.File(path, "r") as f:
+        at = h5py.h5o.get_info(f["number"].id).addr
+    message = path.read_bytes().index(b"\x10\x09\x00\x00\x02\x00\x00\x00", at)
+    flip(path, message + 1, mask=1)
+    for how in ("h5py.h5t.open(f.id, b'number')", "f['number']", "f['of number'].dtype", "f['/'].attrs['of number']"):
+        done = programs.python(f"import sys, h5py\nwith h5py.File(sys.argv[1], 'r') as f:\n    {how}", path)
+        assert done.returncode != 0, how
+        assert "is not what was written" in done.stderr, (how, done.stderr)
+
+
 def slots_of(f):
     raw = raw_data(f)
     return f["_versioned_data/slots"][raw.name.rpartition("/")[2]]

@@ -357,7 +357,7 @@ int cow_deleted_clear(cow_file *file, cow_loc root)
         return -1;
     u.root = cow_address(&info.token);
     status = cow_snapshots_each(file, unlink_root_from, &u);
-    if (kept && cow_file_unkeep(file, u.root) < 0) /* as earlier releases of h5cow kept it */
+    if (kept && cow_file_unkeep(file, u.root) < 0) /* as older files have it */
         status = -1;
     cow_changes_edited(file);
     /* what the program counted itself goes with the head */

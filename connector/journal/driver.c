@@ -104,7 +104,7 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t fapl, haddr_t
         file->lockless = false;
     if (H5Pexist(fapl, FAMILY_TO_SINGLE) > 0 && H5Pget(fapl, FAMILY_TO_SINGLE, &file->joined) < 0)
         file->joined = false;
-    if (mode.writable && !mode.create && !cow_journal_plain(file->journal) && without_page_buffer(fapl) < 0) {
+    if (!mode.create && !cow_journal_plain(file->journal) && without_page_buffer(fapl) < 0) {
         cow_journal_close(file->journal);
         goto failed;
     }

@@ -20,11 +20,14 @@ static void *commit(const cow_where *where, const cow_home *home, hid_t type, hi
 void cow_object_check_type(cow_object **opened)
 {
     cow_object *o = *opened;
+    cow_error_held *held;
 
     if (o == NULL || o->type != H5I_DATATYPE || o->home == NULL || o->home->file == NULL || !o->has_token ||
         cow_sum_check_type(o->home->file, &o->token) == 0)
         return;
+    held = cow_error_hold();
     cow_object_close(o, H5P_DATASET_XFER_DEFAULT, NULL);
+    cow_error_put_back(held);
     *opened = NULL;
 }
 

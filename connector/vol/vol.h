@@ -26,7 +26,7 @@
  *   drivers.c         file drivers other than the default one
  *   mpi.c             MPI-IO: what all processes agree on
  *   metadata_cache.c  the size of HDF5's metadata cache, and the one that the application is told
- *   page_buffer.c     HDF5's page buffer: none where files are written, and the one that the application is told
+ *   page_buffer.c     HDF5's page buffer: none, and the one that the application is told
  *   dapl.c            access properties of versioned datasets
  *   operations.c      what programs that know of versions ask for
  *   exit.c            programs that end without closing their files
@@ -83,7 +83,7 @@ typedef struct cow_asked {
     hsize_t metadata_block, raw_block; /* sizes of the blocks that HDF5 allocates from */
     bool blocks;
     bool image;                  /* of the metadata cache, when the file is closed */
-    cow_page_buffer page_buffer; /* of a file that is written */
+    cow_page_buffer page_buffer; /* that the file would have */
     hid_t driver;                /* a list with the file driver that it chose; or 0 */
 } cow_asked;
 

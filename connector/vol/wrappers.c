@@ -1091,8 +1091,8 @@ herr_t cow_object_close(cow_object *object, hid_t dxpl, void **req)
     int goes = 0;
 
     (void)dxpl;
-    cow_vol_file_asked(NULL); /* as where a file is closed */
     (void)req;
+    cow_vol_file_asked(NULL); /* as where a file is closed */
     if (object->type == H5I_DATASET)
         return cow_object_close_dataset(object, false);
     if (object->type == H5I_GROUP)
