@@ -72,6 +72,16 @@ static bool is_resized_outside(hid_t set, hid_t dcpl, hid_t type)
     return H5Pget_external_count(dcpl) > 0 && H5Dget_storage_size(set) != size;
 }
 
+/* D58. A string's element is smaller in memory. */
+static bool is_larger_in_memory(hid_t set, hid_t dcpl, hid_t type)
+{
+    hid_t space = H5Dget_space(set);
+    hssize_t elements = H5Sget_simple_extent_npoints(space);
+    H5Sclose(space);
+    return has_narrow_addresses() && H5Pget_layout(dcpl) == H5D_CONTIGUOUS && H5Tget_class(type) == H5T_VLEN &&
+           elements == 1;
+}
+
 static herr_t find_uncopyable(hid_t at, const char *name, const H5O_info2_t *info, void *data)
 {
     struct copying *c = data;
@@ -80,7 +90,7 @@ static herr_t find_uncopyable(hid_t at, const char *name, const H5O_info2_t *inf
     if (info->type == H5O_TYPE_DATASET) {
         hid_t type = H5Dget_type(object), dcpl = H5Dget_create_plist(object);
         c->found = c->found || uncopyable(type, H5Pget_layout(dcpl) == H5D_CHUNKED, c) ||
-                   is_resized_outside(object, dcpl, type);
+                   is_resized_outside(object, dcpl, type) || is_larger_in_memory(object, dcpl, type);
         c->refers = c->refers || type_contains(type, H5T_REFERENCE);
         look_along(type, c);
         H5Tclose(type);
@@ -102,7 +112,7 @@ static struct copying look_through(hid_t file, const char *path, bool between_fi
     return c;
 }
 
-/* D13, D28, D37. Asked of the twin. */
+/* D13, D28, D37, D58. Asked of the twin. */
 static bool copyable(hid_t file, const char *path, bool between_files)
 {
     return !look_through(file, path, between_files).found;

@@ -167,6 +167,9 @@
  *      others out. Only hard links are followed then.
  * D57  The reference count of what H5Ocopy made while the metadata cache is small: native HDF5 1.14.5 may have evicted its header
  *      before it is linked, reads it with a count of 1 (as in D47), and then counts one more. test_copies has it.
+ * D58  H5Ocopy of a contiguous dataset of one sequence of variable length in a file with addresses of 4 bytes: native HDF5 1.14.5
+ *      refuses it ("element size too large", H5D__contig_copy), for its element has 12 bytes in the file and 16 in memory. It is not
+ *      copied.
  */
 #include "compare.h"
 #include "copies.h"
