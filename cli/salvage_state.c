@@ -12,6 +12,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "h5/checksum.h"
+#include "h5/superblock.h"
 #include "history/history.h"
 #include "journal/fence.h"
 #include "journal/inspect.h"

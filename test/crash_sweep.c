@@ -1,6 +1,7 @@
 /* Contract: crash_sweep.h. What is done and why: crash.c. */
 #include "crash_sweep.h"
 
+#include "h5/superblock.h"
 #include "journal/driver.h"
 #include "journal/fence.h"
 #include "journal/internal.h"

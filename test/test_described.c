@@ -1,9 +1,10 @@
-/* What native/described.h and native/chunk_index.h find in the bytes of a file is what HDF5 says of it. */
+/* What h5/dataset_header.h and h5/chunk_index.h find in the bytes of a file is what HDF5 says of it. */
 #include "base/error.h"
+#include "h5/chunk_index.h"
+#include "h5/dataset_header.h"
+#include "h5/links.h"
+#include "h5/small_group.h"
 #include "harness.h"
-#include "native/chunk_index.h"
-#include "native/described.h"
-#include "native/small_group.h"
 #include "random.h"
 
 #include <hdf5.h>
@@ -448,7 +449,7 @@ static void test_links(void **state)
             assert_true(H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT) >
                         0);
             assert_true(H5Lget_info2(group, name, &info, H5P_DEFAULT) >= 0);
-            status = cow_described_links(&source, where, true, 2, names, address);
+            status = cow_links_find(&source, where, true, 2, names, address);
             assert_int_equal(status, 1);
             assert_true(address[0] == UINT64_MAX);
             if (info.type == H5L_TYPE_HARD) {
@@ -457,10 +458,10 @@ static void test_links(void **state)
                 H5Gclose(member);
             } else
                 assert_true(address[1] == UINT64_MAX);
-            assert_false(cow_described_lacks_link(&source, where, name));
-            assert_int_equal(cow_described_lacks_link(&source, where, "none"),
-                             cow_described_links(&source, where, false, 2, names, address) == 1);
-            if (cow_described_links(&source, where, false, 2, names, address) == 1)
+            assert_false(cow_links_lack(&source, where, name));
+            assert_int_equal(cow_links_lack(&source, where, "none"),
+                             cow_links_find(&source, where, false, 2, names, address) == 1);
+            if (cow_links_find(&source, where, false, 2, names, address) == 1)
                 assert_int_equal(address[1] == UINT64_MAX, info.type != H5L_TYPE_HARD);
             else
                 assert_true(links > 8);

@@ -1,4 +1,6 @@
 /* The journal: its parts alone, and under HDF5 with public calls and the driver on the file access list. */
+#include "h5/checksum.h"
+#include "h5/superblock.h"
 #include "journal/disk.h"
 #include "journal/driver.h"
 #include "journal/fence.h"

@@ -187,6 +187,12 @@ def test_no_call_goes_upward_or_past_a_door():
     assert wrong_calls(BUILD) == []
 
 
+def test_h5_calls_no_hdf5():
+    used = {b for a, others in calls(BUILD).items() if room_of(a) == "h5/" for b in others}
+    used |= {header for path in sources(ROOT) if room_of(path) == "h5/" for header in included(ROOT, path)}
+    assert {room_of(path) for path in used} == {"base/", "h5/"}
+
+
 def test_files_call_each_other_in_circles_only_where_that_is_said():
     said = {frozenset(f"{folder}/{name}.c" for name in names.split()) for folder, names, _ in CIRCLES}
     found = circles(BUILD)

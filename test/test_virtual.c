@@ -4,7 +4,7 @@
 #include "harness.h"
 #include "journaled.h"
 #include "library/library.h"
-#include "native/small_group.h"
+#include "native/header_file.h"
 #include "native/staged.h"
 #include "native/virtual.h"
 #include "random.h"

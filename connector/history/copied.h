@@ -1,4 +1,4 @@
-/* Versions of large groups that are copied, not made: native/dense.h. HDF5 has counted none of the links in such a group, so
+/* Versions of large groups that are copied, not made: h5/dense.h. HDF5 has counted none of the links in such a group, so
  *
  *  1. it has a link in /_versioned_data/copied, called by its address. Without that a tree that goes would take it along, and HDF5 would
  *     take links from its members' counts that were never added;

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "history/copied.h"
-#include "native/dense.h"
+#include "native/dense_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #ifndef COW_HISTORY_POOLS_H
 #define COW_HISTORY_POOLS_H
 
+#include "h5/dataset_header.h"
 #include "history/history.h"
-#include "native/described.h"
 
 typedef struct cow_pools cow_pools;
 

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/vector.h"
 #include "journal/driver.h"
+#include "native/header_file.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #ifndef COW_HISTORY_WALK_H
 #define COW_HISTORY_WALK_H
 
+#include "h5/small_group.h"
 #include "history/internal.h"
-#include "native/small_group.h"
 
 enum { COW_SAME = 1, COW_NEW = 2, COW_VISITING = 3 };
 

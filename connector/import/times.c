@@ -2,8 +2,8 @@
 #include "import/times.h"
 
 #include "base/bytes.h"
-#include "journal/fence.h"
-#include "native/header.h"
+#include "h5/checksum.h"
+#include "h5/header.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 #include "journal/inspect.h"
 
 #include "base/error.h"
-#include "journal/fence.h"
 #include "journal/internal.h"
 #include "journal/locks.h"
 

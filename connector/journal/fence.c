@@ -1,153 +1,15 @@
-/* Superblock fields and the fence header. Contract: fence.h. Layouts: HDF5 File Format Specification, II.A and IV.A.1.
- */
+/* The fence header. Contract: fence.h. */
 #include "journal/fence.h"
 
 #include "base/bytes.h"
-#include "journal/record.h"
+#include "h5/checksum.h"
 
 #include <string.h>
 
-#define FLAGS_AT     11
-#define FLAG_WRITING 0x05 /* open for writing, open for SWMR writing */
-#define FENCE_TYPE   0x77
-#define FENCE_FLAGS  0x08 /* fail if unknown and open for write */
+#define FENCE_TYPE  0x77
+#define FENCE_FLAGS 0x08 /* fail if unknown and open for write */
 
 static const char fence_text[24] = "h5cow: open with h5cow";
-
-static uint32_t rotate(uint32_t x, unsigned k)
-{
-    return x << k | x >> (32 - k);
-}
-
-/* lookup3 by Bob Jenkins (public domain), hashlittle() with an initial value of 0. */
-uint32_t cow_metadata_checksum(const uint8_t *bytes, size_t size)
-{
-    uint32_t a, b, c;
-    uint8_t last[12] = {0};
-
-    a = b = c = 0xdeadbeef + (uint32_t)size;
-    for (; size > 12; size -= 12, bytes += 12) {
-        a += cow_get32(bytes);
-        b += cow_get32(bytes + 4);
-        c += cow_get32(bytes + 8);
-        a -= c, a ^= rotate(c, 4), c += b;
-        b -= a, b ^= rotate(a, 6), a += c;
-        c -= b, c ^= rotate(b, 8), b += a;
-        a -= c, a ^= rotate(c, 16), c += b;
-        b -= a, b ^= rotate(a, 19), a += c;
-        c -= b, c ^= rotate(b, 4), b += a;
-    }
-    if (size == 0)
-        return c;
-    memcpy(last, bytes, size);
-    a += cow_get32(last);
-    b += cow_get32(last + 4);
-    c += cow_get32(last + 8);
-    c ^= b, c -= rotate(b, 14);
-    a ^= c, a -= rotate(c, 11);
-    b ^= a, b -= rotate(a, 25);
-    c ^= b, c -= rotate(b, 16);
-    a ^= c, a -= rotate(c, 4);
-    b ^= a, b -= rotate(a, 14);
-    c ^= b, c -= rotate(b, 24);
-    return c;
-}
-
-bool cow_superblock_signature(const uint8_t *bytes)
-{
-    return memcmp(bytes, "\211HDF\r\n\032\n", 8) == 0;
-}
-
-size_t cow_superblock_size(const uint8_t *bytes)
-{
-    if (!cow_superblock_signature(bytes) || bytes[8] != 3 || (bytes[9] != 4 && bytes[9] != 8))
-        return 0;
-    return 16 + 4 * (size_t)bytes[9];
-}
-
-static uint64_t get_address(const uint8_t *superblock, unsigned which)
-{
-    const uint8_t *at = superblock + 12 + which * superblock[9];
-    uint32_t small = cow_get32(at);
-
-    if (superblock[9] == 8)
-        return cow_get64(at);
-    return small == UINT32_MAX ? COW_NOWHERE : small;
-}
-
-static void put_address(uint8_t *superblock, unsigned which, uint64_t address)
-{
-    uint8_t *at = superblock + 12 + which * superblock[9];
-
-    if (superblock[9] == 8)
-        cow_put64(at, address);
-    else
-        cow_put32(at, (uint32_t)address);
-}
-
-static void seal(uint8_t *superblock)
-{
-    size_t size = cow_superblock_size(superblock);
-
-    cow_put32(superblock + size - 4, cow_metadata_checksum(superblock, size - 4));
-}
-
-bool cow_superblock_whole(const uint8_t *superblock)
-{
-    size_t size = cow_superblock_size(superblock);
-
-    return size > 0 && cow_get32(superblock + size - 4) == cow_metadata_checksum(superblock, size - 4);
-}
-
-uint64_t cow_superblock_base(const uint8_t *superblock)
-{
-    return get_address(superblock, 0);
-}
-
-void cow_superblock_move(uint8_t *superblock, uint64_t base)
-{
-    if (!cow_superblock_whole(superblock) || get_address(superblock, 0) == base)
-        return;
-    put_address(superblock, 2, get_address(superblock, 2) - get_address(superblock, 0) + base);
-    put_address(superblock, 0, base);
-    seal(superblock);
-}
-
-uint64_t cow_superblock_extension(const uint8_t *superblock)
-{
-    return get_address(superblock, 1);
-}
-
-uint64_t cow_superblock_end(const uint8_t *superblock)
-{
-    return get_address(superblock, 2);
-}
-
-void cow_superblock_set_end(uint8_t *superblock, uint64_t end)
-{
-    put_address(superblock, 2, end);
-}
-
-bool cow_superblock_flagged(const uint8_t *superblock)
-{
-    return superblock[FLAGS_AT] & FLAG_WRITING;
-}
-
-void cow_superblock_set(uint8_t *superblock, uint64_t extension, bool flagged)
-{
-    put_address(superblock, 1, extension);
-    superblock[FLAGS_AT] = (uint8_t)((superblock[FLAGS_AT] & ~FLAG_WRITING) | (flagged ? 1 : 0));
-    seal(superblock);
-}
-
-bool cow_superblock_same_but_end(const uint8_t *a, const uint8_t *b)
-{
-    size_t before_end = 12 + 2 * (size_t)a[9], after_end = before_end + a[9];
-
-    return a[9] == b[9] && memcmp(a, b, before_end) == 0 && memcmp(a + after_end, b + after_end, a[9]) == 0;
-}
-
-/* ---- the object header ---- */
 
 /* Where the messages start and how many bytes they take; false: not an object header of version 2. */
 static bool messages(const uint8_t *header, size_t size, size_t *start, size_t *length)

@@ -3,7 +3,6 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "journal/fence.h"
 #include "journal/internal.h"
 #include "journal/locks.h"
 

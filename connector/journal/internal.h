@@ -3,6 +3,7 @@
 #ifndef COW_JOURNAL_INTERNAL_H
 #define COW_JOURNAL_INTERNAL_H
 
+#include "h5/superblock.h"
 #include "journal/fence.h"
 #include "journal/journal.h"
 #include "journal/label.h"

@@ -5,6 +5,7 @@
 #ifndef COW_JOURNAL_JOURNAL_H
 #define COW_JOURNAL_JOURNAL_H
 
+#include "h5/place.h"
 #include "journal/disk.h"
 
 #include <stdbool.h>
@@ -129,9 +130,6 @@ int cow_journal_commit(cow_journal *journal, bool closing);
 int cow_journal_shorten(cow_journal *journal, uint64_t *spare);
 /* COUNT places at addresses of HDF5's, of which nothing is needed in the newest state: where nobody can see an older one,
  * and all is applied, whole pages of them are given back to the file system. How many bytes the file takes less. */
-typedef struct cow_place {
-    uint64_t address, size;
-} cow_place;
 uint64_t cow_journal_holes(cow_journal *journal, const cow_place *place, size_t count);
 /* A commit is about to follow, and the bulk of it is written: the disk can begin. */
 void cow_journal_start_sync(cow_journal *journal);

@@ -5,7 +5,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/vector.h"
-#include "journal/fence.h"
+#include "h5/superblock.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "h5/links.h"
 #include "journal/driver.h"
 
 #include <stdlib.h>
@@ -29,7 +30,7 @@ bool cow_still_find(const cow_layout_still *s, uint64_t group, const char *path,
     H5L_info2_t info;
     uint8_t token[8];
 
-    if (cow_described_links(cow_still_source(s->still), group, false, 1, names, address) > 0)
+    if (cow_links_find(cow_still_source(s->still), group, false, 1, names, address) > 0)
         return *address != UINT64_MAX;
     if (s->settled || cow_native_link_info(s->file, path, &info) < 0) {
         cow_error_clear();
@@ -69,8 +70,8 @@ static bool find_places(cow_layout_still *s)
                                                   "log",      "slots",      "hashes",        "raw",
                                                   "free",     "incomplete", "tags"};
 
-    s->place.all = find_group(s, &s->place.group) && cow_described_links(cow_still_source(s->still), s->place.group,
-                                                                         true, COW_PLACES, names, s->place.at) > 0;
+    s->place.all = find_group(s, &s->place.group) &&
+                   cow_links_find(cow_still_source(s->still), s->place.group, true, COW_PLACES, names, s->place.at) > 0;
     if (s->place.all)
         return true;
     cow_error_clear();
@@ -247,7 +248,7 @@ bool cow_layout_still_lacks_tag(const cow_layout_still *still, const char *name)
     const uint64_t tags = still == NULL ? UINT64_MAX : still->place.at[COW_PLACE_TAGS];
 
     return tags != UINT64_MAX && cow_still_current(still, tags) &&
-           cow_described_lacks_link(cow_still_source(still->still), tags, name);
+           cow_links_lack(cow_still_source(still->still), tags, name);
 }
 
 int cow_layout_parts(const cow_layout_still *still, cow_loc file, uint64_t *parts)

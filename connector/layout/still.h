@@ -4,8 +4,8 @@
 #ifndef COW_LAYOUT_STILL_H
 #define COW_LAYOUT_STILL_H
 
+#include "h5/dataset_header.h"
 #include "layout/layout.h"
-#include "native/described.h"
 #include "native/still.h"
 
 typedef struct cow_layout_still cow_layout_still;

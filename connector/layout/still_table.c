@@ -3,8 +3,8 @@
 
 #include "base/bytes.h"
 #include "base/digest.h"
+#include "h5/chunk_index.h"
 #include "journal/driver.h"
-#include "native/chunk_index.h"
 
 #include <stdlib.h>
 #include <string.h>

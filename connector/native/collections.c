@@ -1,9 +1,10 @@
-/* Global heap collections: see collections.h. The layout is that of the HDF5 File Format Specification, III.E. */
+/* Global heap collections: see collections.h. */
 #include "native/collections.h"
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/vector.h"
+#include "h5/collection.h"
 #include "journal/driver.h"
 #include "native/native.h"
 
@@ -108,10 +109,10 @@ static bool load(cow_collections *c, uint64_t address, collection *to)
 {
     uint64_t at = c->base + address;
     const uint8_t *bytes = at < address ? NULL : look(c, at, HEADER);
-    uint64_t size = bytes == NULL ? 0 : cow_get64(bytes + 8);
+    uint64_t size = bytes == NULL ? 0 : cow_collection_size(bytes);
 
     to->address = 0;
-    if (bytes == NULL || memcmp(bytes, "GCOL", 4) != 0 || size < SMALLEST || size > MOST || size > c->end - at ||
+    if (bytes == NULL || size < SMALLEST || size > MOST || size > c->end - at ||
         c->loaded > LOADED_MOST + c->asked * LOADED_FOR_IT || COW_RESERVE(to->bytes, to->room, 0, (size_t)size) < 0)
         return false;
     c->loaded += size;

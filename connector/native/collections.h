@@ -30,12 +30,4 @@ static inline bool cow_collections_null(const uint8_t id[COW_HEAP_ID])
 /* The object, if it has SIZE bytes: until the next call. NULL: there is none, or it cannot be found so. */
 const uint8_t *cow_collections_object(cow_collections *collections, const uint8_t id[COW_HEAP_ID], size_t size);
 
-/* "GCOL", version, three bytes, size of all; number, references, four bytes, size of the object. */
-#define COW_COLLECTION_HEADER 16
-#define COW_COLLECTION_OBJECT 16
-
-/* Where the objects of a collection are: AT[number] is the offset of the header, 0: there is none. As HDF5 does it: of two with one
- * number the second counts. AT has room for all numbers below *COUNT afterwards; it grows (COW_RESERVE). false: no collection. */
-bool cow_collection_parse(const uint8_t *bytes, size_t size, uint32_t **at, size_t *room, size_t *count);
-
 #endif

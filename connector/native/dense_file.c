@@ -1,5 +1,5 @@
-/* Large groups from the bytes of the file, and into it: see dense.h. */
-#include "native/dense.h"
+/* Large groups from the bytes of the file, and into it: see dense_file.h. */
+#include "native/dense_file.h"
 
 #include "base/error.h"
 #include "journal/driver.h"

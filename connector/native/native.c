@@ -9,6 +9,7 @@
 #include "base/ids.h"
 #include "base/map.h"
 #include "base/vector.h"
+#include "h5/new_header.h"
 #include "journal/driver.h"
 #include "library/library.h"
 #include "native/pipeline.h"

@@ -160,12 +160,7 @@ int cow_native_group_settings(hid_t from, hid_t to);
 int cow_native_group_unfiltered(void *file, hid_t gcpl);
 /* The same for many groups, most of which are alike. The answer is not the caller's to close, and is good until the next call. */
 hid_t cow_native_gcpl_of(void *group);
-/* A group of a version has its links in its header up to so many, where HDF5's usual number is 8: a heap for them takes 1.3 kB more, in each version that has
- * such a group. Nobody is told so; a program's groups have these two numbers together only by chance. */
-#define COW_HEADER_LINKS       31
-#define COW_HEADER_LINKS_LEAST 3
-#define COW_HEADER_LINKS_USUAL 8
-/* The answer of cow_native_gcpl_of, or for a group of up to so many LINKS, whose number is the usual one, the same with this one. Negative: recorded. */
+/* The answer of cow_native_gcpl_of, or for a group of up to COW_HEADER_LINKS LINKS (h5/new_header.h), whose number is the usual one, the same with this one. Negative: recorded. */
 hid_t cow_native_gcpl_for(hid_t gcpl, uint64_t links);
 /* What HDF5 told of a group that was made so becomes what its head has. -1: recorded. */
 int cow_native_gcpl_tell(hid_t gcpl);

@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "journal/driver.h"
-#include "native/header.h"
-#include "native/new_header.h"
+#include "native/header_file.h"
 
 #include <string.h>
 
@@ -22,7 +21,7 @@ int cow_staged_group(const cow_native_bytes *bytes, const cow_staged list[], siz
 
     for (size_t i = 0; i < count; i++)
         p = cow_new_link(p, list[i].name, list[i].address);
-    return cow_new_header(bytes, messages, p, false, address);
+    return cow_header_write(bytes, messages, p, false, address);
 }
 
 /* A group of them that has no link itself, so it goes when HDF5 does not count one any more. */

@@ -3,7 +3,8 @@
 #ifndef COW_STILL_H
 #define COW_STILL_H
 
-#include "native/header.h"
+#include "h5/header.h"
+#include "journal/journal.h"
 
 typedef struct cow_still cow_still;
 

@@ -5,9 +5,9 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/vector.h"
+#include "h5/chunk_index.h"
+#include "h5/dataset_header.h"
 #include "journal/driver.h"
-#include "native/chunk_index.h"
-#include "native/described.h"
 #include "native/still.h"
 
 #include <H5VLconnector.h>

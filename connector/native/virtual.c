@@ -5,11 +5,10 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/vector.h"
+#include "h5/checksum.h"
 #include "journal/driver.h"
-#include "journal/fence.h"
-#include "native/header.h"
+#include "native/header_file.h"
 #include "native/kept_type.h"
-#include "native/new_header.h"
 
 #include <H5VLconnector_passthru.h>
 
@@ -350,5 +349,5 @@ int cow_virtual_put(cow_virtual *virtual, unsigned rank, const hsize_t extent[],
     p = cow_new_message(p, COW_MESSAGE_FILL, 1, s.fill, s.fill_size);
     p = cow_new_message(p, COW_MESSAGE_LAYOUT, 0, layout, sizeof layout);
     p = cow_new_message(p, COW_MESSAGE_NIL, 0, room, sizeof room);
-    return cow_new_header(&virtual->bytes, messages, p, s.times, address) < 0 ? -1 : 1;
+    return cow_header_write(&virtual->bytes, messages, p, s.times, address) < 0 ? -1 : 1;
 }

@@ -4,8 +4,8 @@
 #include "vol/vol.h"
 
 #include "base/error.h"
+#include "h5/superblock.h"
 #include "journal/driver.h"
-#include "journal/fence.h"
 
 /* A build without it is there to be compared with: benchmarks/bench.py. */
 #ifdef H5COW_WITHOUT_JOURNAL

@@ -1,8 +1,8 @@
-/* Global heap collections, as native/collections.c finds them in a file: whatever they say, objects are in them. */
+/* Global heap collections, as h5/collection.c finds them in a file: whatever they say, objects are in them. */
 #include "fuzz.h"
 
 #include "base/bytes.h"
-#include "native/collections.h"
+#include "h5/collection.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "native/dense.h"
+#include "h5/dense.h"
 
 #include <assert.h>
 #include <stdlib.h>

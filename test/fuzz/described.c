@@ -5,9 +5,10 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "native/chunk_index.h"
-#include "native/described.h"
-#include "native/small_group.h"
+#include "h5/chunk_index.h"
+#include "h5/dataset_header.h"
+#include "h5/links.h"
+#include "h5/small_group.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -46,8 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                               &source) < 0)
         abort();
     if (data[0] & 2) {
-        cow_described_links(&source, cow_get16(data + 1), true, 2, names, address);
-        cow_described_lacks_link(&source, cow_get16(data + 1), "7");
+        cow_links_find(&source, cow_get16(data + 1), true, 2, names, address);
+        cow_links_lack(&source, cow_get16(data + 1), "7");
         if (cow_small_group_read(&source, cow_get16(data + 1), &group) > 0)
             assert(group.count <= COW_HEADER_LINKS);
         cow_small_group_free(&group);

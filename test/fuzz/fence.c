@@ -1,8 +1,10 @@
 /* Superblock and fence header: what is made of the bytes where HDF5 may have an extension of its superblock. */
 #include "fuzz.h"
 
-#include "journal/fence.h"
 #include "base/bytes.h"
+#include "h5/checksum.h"
+#include "h5/superblock.h"
+#include "journal/fence.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef IMAGE_H
 #define IMAGE_H
 
-#include "native/header.h"
+#include "h5/header.h"
 
 #include <assert.h>
 #include <string.h>

@@ -5,6 +5,8 @@
 #include "base/bytes.h"
 #include "base/digest.h"
 #include "base/error.h"
+#include "h5/checksum.h"
+#include "h5/superblock.h"
 #include "journal/fence.h"
 #include "journal/internal.h"
 #include "journal/record.h"

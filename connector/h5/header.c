@@ -1,10 +1,10 @@
 /* Object headers from the bytes of a file: see header.h. */
-#include "native/header.h"
+#include "h5/header.h"
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/vector.h"
-#include "journal/fence.h"
+#include "h5/checksum.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef COW_HEADER_H
 #define COW_HEADER_H
 
-#include "journal/journal.h"
+#include "h5/place.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #ifndef COW_CHUNK_INDEX_H
 #define COW_CHUNK_INDEX_H
 
-#include "native/header.h"
+#include "h5/header.h"
 
 typedef struct cow_chunk_index cow_chunk_index;
 

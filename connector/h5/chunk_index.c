@@ -1,9 +1,9 @@
 /* HDF5's extensible arrays from the bytes of a file: see chunk_index.h. An array has an index block with its first elements and the
  * addresses of the first data blocks; those of later ones are in super blocks. Data blocks with many elements have pages. */
-#include "native/chunk_index.h"
+#include "h5/chunk_index.h"
 
 #include "base/bytes.h"
-#include "journal/fence.h"
+#include "h5/checksum.h"
 
 #include <stdlib.h>
 

@@ -1,15 +1,15 @@
-/* What object headers say: see described.h. The layouts of messages are those of the HDF5 File Format Specification, IV.A.2; of mappings,
+/* See dataset_header.h. The layouts of messages are those of the HDF5 File Format Specification, IV.A.2; of mappings,
  * VIII.A. */
-#include "native/described.h"
+#include "h5/dataset_header.h"
 
 #include "base/bytes.h"
-#include "base/error.h"
-#include "native/collections.h"
-#include "native/dense.h"
+#include "h5/collection.h"
 
 #include <stdlib.h>
 
 #define FLETCHER32 3
+
+#define FILL_TIME_IF_SET 2
 
 #define LAYOUT_CHUNKED 2
 #define LAYOUT_VIRTUAL 3
@@ -98,7 +98,7 @@ static bool take_fill(cow_described *to, const uint8_t *p, size_t size)
     if (size < 2 || p[0] != 3 || p[1] & 0xc0)
         return false;
     to->fill = p[1] & 0x10 ? COW_DESCRIBED_UNDEFINED : p[1] & 0x20 ? COW_DESCRIBED_USER : COW_DESCRIBED_DEFAULT;
-    to->fill_time = (H5D_fill_time_t)(p[1] >> 2 & 3);
+    to->fill_time = p[1] >> 2 & 3;
     return true;
 }
 
@@ -148,7 +148,7 @@ int cow_described_read(const cow_source *source, uint64_t address, cow_described
     described->layout = COW_DESCRIBED_OTHER;
     described->filters = COW_DESCRIBED_PLAIN;
     described->fill = COW_DESCRIBED_DEFAULT;
-    described->fill_time = H5D_FILL_TIME_IFSET;
+    described->fill_time = FILL_TIME_IF_SET;
     described->bare = true;
     if ((status = cow_header_begin(source, address, &header)) > 0)
         status = cow_header_messages(source, &header, take_message, &r);
@@ -159,40 +159,6 @@ int cow_described_read(const cow_source *source, uint64_t address, cow_described
 }
 
 /* ---- mappings ---- */
-
-/* The object NUMBER of the collection at ADDRESS; free(*BYTES). */
-static int heap_object(const cow_source *source, uint64_t address, uint32_t number, uint8_t **bytes, size_t *size)
-{
-    uint8_t header[COW_COLLECTION_HEADER], object[COW_COLLECTION_OBJECT];
-    uint64_t all, at = COW_COLLECTION_HEADER;
-    int status;
-
-    *bytes = NULL;
-    if ((status = cow_source_bring(source, address, header, sizeof header)) <= 0)
-        return status;
-    all = cow_get64(header + 8);
-    if (memcmp(header, "GCOL", 4) != 0 || header[4] != 1 || all > source->end - address)
-        return 0;
-    while (at <= all && all - at >= COW_COLLECTION_OBJECT) {
-        uint64_t length, padded;
-
-        if ((status = cow_source_bring(source, address + at, object, sizeof object)) <= 0)
-            return status;
-        length = cow_get64(object + 8);
-        padded = length + (8 - length % 8) % 8;
-        if (cow_get16(object) == 0 || padded < length || padded > all - at - COW_COLLECTION_OBJECT)
-            return 0;
-        at += COW_COLLECTION_OBJECT;
-        if (cow_get16(object) == number) {
-            if ((*bytes = malloc((size_t)length + 1)) == NULL)
-                return 0;
-            *size = (size_t)length;
-            return cow_source_bring(source, address + at, *bytes, *size);
-        }
-        at += padded;
-    }
-    return 0;
-}
 
 /* A text that ends before END; P is behind it afterwards. Only where it is shorter than SIZE it is put into TEXT. */
 static bool take_text(const uint8_t **p, const uint8_t *end, size_t size, char text[])
@@ -214,7 +180,7 @@ int cow_described_source(const cow_source *source, const cow_described *describe
 {
     uint8_t *bytes;
     size_t length = 0;
-    int status = heap_object(source, described->heap, described->number, &bytes, &length);
+    int status = cow_collection_object(source, described->heap, described->number, &bytes, &length);
 
     file[0] = dataset[0] = '\0';
     *mappings = 0;
@@ -230,81 +196,4 @@ int cow_described_source(const cow_source *source, const cow_described *describe
     }
     free(bytes);
     return status;
-}
-
-/* ---- links ---- */
-
-typedef struct wanted {
-    size_t n;
-    const char *const *names;
-    uint64_t *addresses;
-    bool met; /* one of them, of whatever class */
-    bool heap;
-} wanted;
-
-static int look(void *context, const uint8_t *message, size_t prefix, size_t length)
-{
-    wanted *w = context;
-    const uint8_t *body = message + prefix;
-    cow_link_parts parts;
-
-    if (message[0] == COW_MESSAGE_LINK_INFO) {
-        const size_t at = length < 2 || !(body[1] & 1) ? 2 : 10;
-
-        if (length < at + 16 || body[0] != 0)
-            return 0;
-        w->heap = cow_get64(body + at) != UINT64_MAX;
-    } else if (message[0] == COW_MESSAGE_LINK) {
-        if (message[3] & COW_MESSAGE_SHARED || !cow_link_parse(body, length, &parts))
-            return 0;
-        for (size_t i = 0; i < w->n; i++) {
-            if (strlen(w->names[i]) != parts.length || memcmp(body + parts.name, w->names[i], parts.length) != 0)
-                continue;
-            w->met = true;
-            if (parts.address > 0)
-                w->addresses[i] = cow_get64(body + parts.address);
-        }
-    }
-    return 1;
-}
-
-int cow_described_links(const cow_source *source, uint64_t group, bool dense, size_t n, const char *const names[],
-                        uint64_t addresses[])
-{
-    wanted w = {.n = n, .names = names, .addresses = addresses};
-    cow_header header;
-    cow_dense *heap;
-    int status;
-
-    memset(addresses, 0xff, n * sizeof *addresses);
-    if ((status = cow_header_begin(source, group, &header)) > 0)
-        status = cow_header_messages(source, &header, look, &w);
-    cow_header_free(&header);
-    if (status <= 0 || !w.heap)
-        return status;
-    if (!dense || (status = cow_dense_parse(source, group, &heap)) <= 0)
-        return dense ? status : 0;
-    for (size_t i = 0; i < n; i++)
-        if (!cow_dense_find(heap, names[i], &addresses[i]))
-            addresses[i] = UINT64_MAX;
-    cow_dense_free(heap);
-    return 1;
-}
-
-bool cow_described_lacks_link(const cow_source *source, uint64_t group, const char *name)
-{
-    uint64_t address;
-    wanted w = {.n = 1,
-                .names = &name,
-                .addresses = &address,
-                .heap = true}; /* who says nothing of its links may have others */
-    cow_header header;
-    int status;
-
-    if ((status = cow_header_begin(source, group, &header)) > 0)
-        status = cow_header_messages(source, &header, look, &w);
-    cow_header_free(&header);
-    if (status < 0)
-        cow_error_clear();
-    return status > 0 && !w.heap && !w.met;
 }

@@ -1,11 +1,10 @@
-/* Large groups from the bytes of the file: see dense.h. Apart from what reads and writes files (dense_file.c), so that a fuzz target can
- * have it. */
-#include "native/dense.h"
+/* Large groups from the bytes of the file: see dense.h. */
+#include "h5/dense.h"
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/vector.h"
-#include "journal/fence.h"
+#include "h5/checksum.h"
 
 #include <stdlib.h>
 #include <string.h>

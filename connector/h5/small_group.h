@@ -4,8 +4,8 @@
 #ifndef COW_SMALL_GROUP_H
 #define COW_SMALL_GROUP_H
 
-#include "native/header.h"
-#include "native/native.h"
+#include "h5/header.h"
+#include "h5/new_header.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 typedef struct cow_small_link {
     char *name;
     uint64_t address; /* of the object's header */
-    bool kept;        /* the new group has it as well: cow_small_group_write */
+    bool kept;        /* the new group has it as well: cow_small_group_encode */
 } cow_small_link;
 
 typedef struct cow_small_group {
@@ -29,9 +29,9 @@ typedef struct cow_small_group {
 int cow_small_group_read(const cow_source *source, uint64_t address, cow_small_group *group);
 void cow_small_group_free(cow_small_group *group);
 
-/* A new group with those links of GROUP that are kept, and in its header room for ROOM further ones; names of both have NAMES bytes in all. What the links lead to does
- * not count them by this (cow_header_count_links). It has no link itself, but counts one. -1: recorded. */
-int cow_small_group_write(const cow_native_bytes *bytes, const cow_small_group *group, size_t room, size_t names,
-                          uint64_t *address);
+/* The object header of a new group with those links of GROUP that are kept, and room for ROOM further ones; names of both have NAMES bytes in all. It is as
+ * cow_new_header takes it: its messages begin COW_NEW_START bytes behind what is returned, and end at *END; free it. What the links lead to does not count them by this
+ * (cow_header_count_links). The group has no link itself, but counts one. NULL: recorded. */
+uint8_t *cow_small_group_encode(const cow_small_group *group, size_t room, size_t names, uint8_t **end);
 
 #endif

@@ -6,11 +6,11 @@
  * HDF5 must not have anything of the group that it has not written: so the group is one of a committed state. Nothing that is not as
  * HDF5 1.14 to 2.2 writes it is copied, and everything in it is checked before it is used.
  *
- * HDF5 counts none of the links of such a copy: see history/copied.h. */
+ * HDF5 counts none of the links of such a copy. */
 #ifndef COW_DENSE_H
 #define COW_DENSE_H
 
-#include "native/header.h"
+#include "h5/header.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,11 +18,9 @@
 
 typedef struct cow_dense cow_dense;
 
-/* The group whose object header is at ADDRESS; FILE: native. 1; 0: it is none that can be copied, since its links are in its header, it
- * has attributes in a heap or of a named type, absolute soft links, or something that is not known here; or the bytes of this file
- * cannot be had so, or not be given back, since HDF5 keeps its free space; -1: recorded. */
+/* The group whose object header is at ADDRESS. 1; 0: it is none that can be copied, since its links are in its header, it
+ * has attributes in a heap or of a named type, absolute soft links, or something that is not known here; -1: recorded. */
 int cow_dense_parse(const cow_source *source, uint64_t address, cow_dense **dense);
-int cow_dense_read(void *file, uint64_t address, cow_dense **dense);
 void cow_dense_free(cow_dense *dense);
 
 /* A hard link of the group; NAME lives during the call. Non-zero ends it, and is returned. */
@@ -44,9 +42,8 @@ typedef struct cow_dense_target {
     int (*write)(void *context, uint64_t address, const void *bytes, size_t size);
 } cow_dense_target;
 
-/* A group of its own, without a link, at *ADDRESS: of TARGET, or of FILE. Afterwards DENSE is that one. -1: recorded. */
+/* A group of its own, without a link, at *ADDRESS of TARGET. Afterwards DENSE is that one. -1: recorded. */
 int cow_dense_put(cow_dense *dense, const cow_dense_target *target, uint64_t *address);
-int cow_dense_write(void *file, cow_dense *dense, uint64_t *address);
 
 /* All places in the file that the group has, header and all. free(*LIST). */
 int cow_dense_places(const cow_dense *dense, cow_place **list, size_t *count);

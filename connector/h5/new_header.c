@@ -1,13 +1,11 @@
 /* See new_header.h. */
-#include "native/new_header.h"
+#include "h5/new_header.h"
 
 #include "base/bytes.h"
-#include "journal/driver.h"
-#include "journal/fence.h"
-#include "native/header.h"
+#include "h5/checksum.h"
+#include "h5/header.h"
 
 #include <string.h>
-#include <time.h>
 
 uint8_t *cow_new_message(uint8_t *p, uint8_t type, uint8_t flags, const void *body, size_t size)
 {
@@ -48,16 +46,16 @@ uint8_t *cow_new_link(uint8_t *p, const char *name, uint64_t address)
 }
 
 /* What stands before the messages, whose bytes are SIZE. */
-static size_t encode_start(uint8_t *p, size_t size, bool times)
+static size_t encode_start(uint8_t *p, size_t size, uint32_t now)
 {
     const bool wide = size > UINT8_MAX;
     size_t at = 6;
 
     memcpy(p, "OHDR", 4);
     p[4] = 2;
-    p[5] = (uint8_t)(wide | (times ? COW_HEADER_TIMES : 0));
-    for (; times && at < 22; at += 4)
-        cow_put32(p + at, (uint32_t)time(NULL));
+    p[5] = (uint8_t)(wide | (now > 0 ? COW_HEADER_TIMES : 0));
+    for (; now > 0 && at < 22; at += 4)
+        cow_put32(p + at, now);
     if (wide)
         cow_put16(p + at, (uint16_t)size);
     else
@@ -65,15 +63,15 @@ static size_t encode_start(uint8_t *p, size_t size, bool times)
     return at + 1 + wide;
 }
 
-int cow_new_header(const cow_native_bytes *bytes, uint8_t *messages, const uint8_t *end, bool times, uint64_t *address)
+uint8_t *cow_new_header(uint8_t *messages, const uint8_t *end, uint32_t now, size_t *size)
 {
+    const size_t content = (size_t)(end - messages);
     uint8_t start[COW_NEW_START], *begin;
-    const size_t before = encode_start(start, (size_t)(end - messages), times),
-                 size = before + (size_t)(end - messages);
+    const size_t before = encode_start(start, content, now);
 
     begin = messages - before;
     memcpy(begin, start, before);
-    cow_put32(begin + size, cow_metadata_checksum(begin, size));
-    *address = cow_journal_driver_allocate(bytes->fileno, size + 4, true);
-    return *address == UINT64_MAX ? -1 : cow_journal_write(bytes->journal, *address, begin, size + 4);
+    *size = before + content + 4;
+    cow_metadata_sum_up(begin, *size);
+    return begin;
 }

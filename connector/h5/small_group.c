@@ -1,7 +1,8 @@
 /* See small_group.h. */
-#include "native/small_group.h"
+#include "h5/small_group.h"
 
 #include "base/bytes.h"
+#include "base/error.h"
 #include "base/vector.h"
 
 #include <stdlib.h>
@@ -77,4 +78,28 @@ void cow_small_group_free(cow_small_group *group)
         free(group->link[i].name);
     free(group->link);
     *group = (cow_small_group){0};
+}
+
+uint8_t *cow_small_group_encode(const cow_small_group *group, size_t room, size_t names, uint8_t **end)
+{
+    /* the count of references, which HDF5 writes where there are several, and links */
+    size_t spare = 5 + room * COW_NEW_LINK + names, kept = 0;
+    uint8_t *header = calloc(1, COW_NEW_START + COW_NEW_GROUP + group->count * COW_NEW_LINK + 4 + spare + 4), *p;
+
+    if (header == NULL) {
+        cow_error(COW_MEMORY, "no memory for a group of %zu links", group->count);
+        return NULL;
+    }
+    for (size_t i = 0; i < group->count; i++)
+        kept += group->link[i].kept;
+    p = cow_new_group(header + COW_NEW_START, kept + room);
+    for (size_t i = 0; i < group->count; i++)
+        if (group->link[i].kept) {
+            p = cow_new_link(p, group->link[i].name, group->link[i].address);
+            spare -= strlen(group->link[i].name);
+        }
+    *p = COW_MESSAGE_NIL;
+    cow_put16(p + 1, (uint16_t)spare);
+    *end = p + 4 + spare;
+    return header;
 }

@@ -1,11 +1,9 @@
 /* What the object header of a dataset says, from the bytes of the file (header.h), without opening it: H5Dopen and H5Dget_create_plist cost
  * some hundred thousand instructions, most of them for property lists. What is not known here is left to HDF5. */
-#ifndef COW_DESCRIBED_H
-#define COW_DESCRIBED_H
+#ifndef COW_DATASET_HEADER_H
+#define COW_DATASET_HEADER_H
 
-#include "native/header.h"
-
-#include <hdf5.h>
+#include "h5/header.h"
 
 #define COW_DESCRIBED_RANK 32
 
@@ -39,7 +37,7 @@ struct cow_described {
     cow_described_layout layout;
     cow_described_filters filters;
     cow_described_fill fill;
-    H5D_fill_time_t fill_time;
+    unsigned fill_time; /* as H5D_fill_time_t says it */
     uint64_t chunk[COW_DESCRIBED_RANK];
     bool usual, times;     /* attributes are kept as HDF5 does by default; times are kept */
     bool bare;             /* it has neither attributes nor a comment */
@@ -57,13 +55,5 @@ int cow_described_read(const cow_source *source, uint64_t address, cow_described
  * and how many there are. As above. */
 int cow_described_source(const cow_source *source, const cow_described *described, size_t size, char file[],
                          char dataset[], uint64_t *mappings);
-
-/* Where the hard links of these N names lead in the group at ADDRESS; UINT64_MAX: there is none. DENSE: also where its links are in a heap, all
- * of which is read then. 1; 0: the group is not known here; -1: recorded. */
-int cow_described_links(const cow_source *source, uint64_t group, bool dense, size_t n, const char *const names[],
-                        uint64_t addresses[]);
-
-/* Has the group at ADDRESS, all links of which are in its header, no link NAME, of whatever class? false: it has, or that is not known here. */
-bool cow_described_lacks_link(const cow_source *source, uint64_t group, const char *name);
 
 #endif
