@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/witness.h"
+#include "h5/superblock.h"
 #include "history/history.h"
 #include "journal/driver.h"
 #include "progress.h"
@@ -173,8 +174,7 @@ static int open_regular(const char *name)
 
 int cli_is_hdf5(const char *name)
 {
-    static const unsigned char signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
-    unsigned char bytes[8];
+    uint8_t bytes[8];
     int file = open_regular(name), found = 0;
 
     if (file < 0)
@@ -189,7 +189,7 @@ int cli_is_hdf5(const char *name)
         }
         if (n < (ssize_t)sizeof bytes)
             break;
-        found = memcmp(bytes, signature, sizeof bytes) == 0;
+        found = cow_superblock_signature(bytes);
     }
     close(file);
     return found;

@@ -4,6 +4,7 @@
 #include "common.h"
 
 #include "base/error.h"
+#include "h5/superblock.h"
 #include "journal/inspect.h"
 #include "output.h"
 
@@ -33,11 +34,11 @@ static bool marked(const char *name)
     for (off_t at = 0; file >= 0 && !found; at = at == 0 ? 512 : 2 * at) {
         if (pread(file, head, sizeof head, at) < (ssize_t)sizeof head)
             break;
-        found = memcmp(head, "\x89HDF\r\n\x1a\n", 8) == 0;
+        found = cow_superblock_signature(head);
     }
     if (file >= 0)
         close(file);
-    return found && head[8] >= 2 && (head[11] & 5) != 0;
+    return found && cow_superblock_version(head) >= 2 && cow_superblock_flagged(head);
 }
 
 static int copy_to(const char *name, const char *out)

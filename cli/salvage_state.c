@@ -9,13 +9,13 @@
  */
 #include "salvage.h"
 
-#include "base/bytes.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "h5/attribute.h"
 #include "h5/checksum.h"
+#include "h5/new_header.h"
 #include "h5/superblock.h"
 #include "history/history.h"
-#include "journal/fence.h"
 #include "journal/inspect.h"
 
 #include <stdio.h>
@@ -81,46 +81,30 @@ typedef struct substitute {
     size_t size, room;
 } substitute;
 
+/* Room for N further bytes. */
 static uint8_t *more(substitute *g, size_t n)
 {
     CLI_RESERVE(g->bytes, g->room, g->size, n);
-    g->size += n;
-    return memset(g->bytes + g->size - n, 0, n);
-}
-
-static uint8_t *message(substitute *g, uint8_t type, size_t size)
-{
-    uint8_t *at = more(g, 4 + size);
-
-    at[0] = type;
-    at[1] = (uint8_t)size;
-    at[2] = (uint8_t)(size >> 8);
-    return at + 4;
+    return g->bytes + g->size;
 }
 
 static void add_link(substitute *g, const char *name, uint64_t address)
 {
-    size_t length = strlen(name);
+    const size_t length = strlen(name);
     uint8_t *at;
 
     if (length > 255)
         return;
-    at = message(g, 6, 3 + length + 8); /* link: version 1, a hard one, one byte for the length of the name */
-    at[0] = 1;
-    at[2] = (uint8_t)length;
-    memcpy(at + 3, name, length);
-    cow_put64(at + 3 + length, address);
+    at = more(g, COW_NEW_LINK + length);
+    g->size += (size_t)(cow_new_link(at, name, address) - at);
 }
 
 static substitute new_group(void)
 {
     substitute g = {0};
-    uint8_t *at;
+    uint8_t *at = more(&g, 4 + COW_NEW_GROUP);
 
-    memcpy(more(&g, 4), "OCHK", 4);
-    at = message(&g, 2, 18); /* link info: no heap, no B-tree */
-    memset(at + 2, 0xff, 16);
-    message(&g, 10, 2); /* group info */
+    g.size += (size_t)(cow_new_group(cow_new_chunk(at), 0) - at);
     return g;
 }
 
@@ -128,15 +112,14 @@ static substitute new_group(void)
  */
 static int put_group(salvage *s, substitute *g, uint64_t base, uint64_t address)
 {
-    uint8_t header[31] = {'O', 'H', 'D', 'R', 2, 0, 20, 16, 16};
+    uint8_t header[COW_NEW_CONTINUED];
     uint64_t rest = (s->patched_end + 7) / 8 * 8;
     int status;
 
-    cow_put32(more(g, 4), 0);
-    cow_put32(g->bytes + g->size - 4, cow_metadata_checksum(g->bytes, g->size - 4));
-    cow_put64(header + 11, rest - base);
-    cow_put64(header + 19, g->size);
-    cow_put32(header + 27, cow_metadata_checksum(header, 27));
+    more(g, 4);
+    g->size += 4;
+    cow_metadata_sum_up(g->bytes, g->size);
+    cow_new_continued(header, rest - base, g->size);
     status = cow_overlay_write(s->patches, base + address, header, sizeof header) < 0 ||
                      cow_overlay_write(s->patches, rest, g->bytes, g->size) < 0
                  ? -1
@@ -146,29 +129,23 @@ static int put_group(salvage *s, substitute *g, uint64_t base, uint64_t address)
     return status;
 }
 
-/* A superblock that covers what was put behind the end; ROOT UINT64_MAX: as it was. *ROOT_AT: the root group's. */
-static int put_superblock(salvage *s, uint64_t base, uint64_t root, uint64_t *root_at)
+/* A superblock that covers what was put behind the end; ROOT UINT64_MAX: as it was. */
+static int put_superblock(salvage *s, uint64_t base, uint64_t root)
 {
     uint8_t head[COW_SUPERBLOCK_MAX] = {0};
-    size_t size;
 
     if (cow_journal_read(s->journal, base, head, sizeof head) < 0)
         return -1;
-    if (!cow_superblock_whole(head) || head[9] != 8) {
+    if (!cow_superblock_whole(head) || cow_superblock_size(head) != sizeof head) {
         if (root == UINT64_MAX)
             return -1;
-        memset(head, 0, sizeof head); /* as good as one can be that nothing is known of */
-        memcpy(head, "\x89HDF\r\n\x1a\n\x03\x08\x08", 11);
-        cow_put64(head + 12, base);
-        memset(head + 20, 0xff, 8);
+        cow_superblock_new(head, base); /* as good as one can be that nothing is known of */
     }
     if (root != UINT64_MAX)
-        cow_put64(head + 36, root);
-    *root_at = cow_get64(head + 36);
-    cow_put64(head + 28, s->patched_end);
-    size = 48;
-    cow_put32(head + size - 4, cow_metadata_checksum(head, size - 4));
-    return cow_overlay_write(s->patches, base, head, size);
+        cow_superblock_set_root(head, root);
+    cow_superblock_set_end(head, s->patched_end);
+    cow_metadata_sum_up(head, sizeof head);
+    return cow_overlay_write(s->patches, base, head, sizeof head);
 }
 
 static void no_patches(salvage *s)
@@ -195,23 +172,19 @@ static size_t scan(salvage *s, uint64_t base, bool format, uint64_t found[], siz
 {
     uint8_t *block = cli_alloc(SCAN + HEADER_MAX, 1);
     uint64_t end = cow_journal_end(s->journal);
-    size_t count = 0;
+    size_t count = 0, size;
 
     for (uint64_t at = base; at < end && count < most; at += SCAN) {
         if (cow_journal_read(s->journal, at, block, SCAN + HEADER_MAX) < 0) {
             cow_error_clear();
             continue;
         }
-        for (uint8_t *p = block; count < most && p < block + SCAN; p++) {
-            size_t size;
-            if ((p = memmem(p, (size_t)(block + SCAN + 3 - p), "OHDR", 4)) == NULL)
-                break;
-            size = cow_fence_source_size(p, 32);
-            if (size < 16 || size > HEADER_MAX || cow_get32(p + size - 4) != cow_metadata_checksum(p, size - 4) ||
-                (format && memmem(p, size, "format", 7) == NULL))
-                continue;
-            found[count++] = at + (uint64_t)(p - block) - base;
-        }
+        for (const uint8_t *p = block;
+             count < most && p < block + SCAN &&
+             (p = cow_header_search(p, (size_t)(block + SCAN - p), HEADER_MAX, &size)) != NULL;
+             p++)
+            if (!format || memmem(p, size, COW_FORMAT_NAME, sizeof COW_FORMAT_NAME) != NULL)
+                found[count++] = at + (uint64_t)(p - block) - base;
     }
     free(block);
     return count;
@@ -220,7 +193,7 @@ static size_t scan(salvage *s, uint64_t base, bool format, uint64_t found[], siz
 /* The same state, with a root group that has one link only. 0: the history is there. */
 static int with_new_root(salvage *s, cow_choice_state state, char *why, size_t size)
 {
-    uint64_t found[CANDIDATES], base, root;
+    uint64_t found[CANDIDATES], base;
     size_t count;
     int status = -1;
 
@@ -249,7 +222,7 @@ static int with_new_root(salvage *s, cow_choice_state state, char *why, size_t s
         own = (s->patched_end + 7) / 8 * 8;
         s->patched_end = own + 64;
         add_link(&group, COW_GROUP, found[i]);
-        if (put_group(s, &group, base, own - base) < 0 || put_superblock(s, base, own - base, &root) < 0)
+        if (put_group(s, &group, base, own - base) < 0 || put_superblock(s, base, own - base) < 0)
             cow_error_clear();
         else {
             close_state(s);
@@ -512,15 +485,6 @@ static int look_at_all(salvage *s, const uint64_t found[], size_t count, members
     return m->size[INDEX] > 0 || m->size[VERSIONS] > 0 ? 0 : -1;
 }
 
-static void add_format(substitute *g)
-{
-    /* attribute, version 3: "format", a 32-bit unsigned little-endian integer, scalar, 1 */
-    static const uint8_t body[] = {3, 0, 7, 0, 12, 0, 4, 0, 0,  'f', 'o', 'r', 'm', 'a', 't', 0, 0x10, 0,
-                                   0, 0, 4, 0, 0,  0, 0, 0, 32, 0,   2,   0,   0,   0,   1,   0, 0,    0};
-
-    memcpy(message(g, 12, sizeof body), body, sizeof body);
-}
-
 /* Is the group of the history there, and can its links be listed? */
 static bool history_is_whole(salvage *s)
 {
@@ -536,9 +500,10 @@ static bool history_is_whole(salvage *s)
 /* The group of the history anew. ROOT: the root group can be read and leads to it; else it is made anew as well. */
 static int with_new_history(salvage *s, cow_choice_state state, char *why, size_t size)
 {
-    uint64_t *found = cli_alloc(OBJECTS, sizeof *found), base, own, ignored, place = UINT64_MAX;
+    uint64_t *found = cli_alloc(OBJECTS, sizeof *found), base, own, place = UINT64_MAX;
     members m = {0};
     substitute group;
+    uint8_t *p;
     H5L_info2_t link;
     size_t count;
     int status = -1;
@@ -563,7 +528,7 @@ static int with_new_history(salvage *s, cow_choice_state state, char *why, size_
     }
     own = (s->patched_end + 7) / 8 * 8;
     s->patched_end = own + 64;
-    if (put_group(s, &group, base, own - base) < 0 || put_superblock(s, base, own - base, &ignored) < 0)
+    if (put_group(s, &group, base, own - base) < 0 || put_superblock(s, base, own - base) < 0)
         goto done;
     close_state(s);
     if (open_journal(s, state) < 0 || open_native(s, why, size) < 0 || look_at_all(s, found, count, &m) < 0)
@@ -573,7 +538,8 @@ static int with_new_history(salvage *s, cow_choice_state state, char *why, size_
     if (open_journal(s, state) < 0 || new_patches(s) < 0)
         goto done;
     group = new_group();
-    add_format(&group);
+    p = more(&group, COW_NEW_NUMBER + sizeof COW_FORMAT_NAME);
+    group.size += (size_t)(cow_new_number(p, COW_FORMAT_NAME, 4, 1) - p);
     for (unsigned i = 0; i < MEMBERS; i++)
         if (m.size[i] > 0)
             add_link(&group, member_names[i], m.address[i]);
@@ -584,9 +550,9 @@ static int with_new_history(salvage *s, cow_choice_state state, char *why, size_
         place = own + 64 - base;
         add_link(&root, COW_GROUP, place);
         if (put_group(s, &root, base, own - base) < 0 || put_group(s, &group, base, place) < 0 ||
-            put_superblock(s, base, own - base, &ignored) < 0)
+            put_superblock(s, base, own - base) < 0)
             goto done;
-    } else if (put_group(s, &group, base, place) < 0 || put_superblock(s, base, UINT64_MAX, &ignored) < 0)
+    } else if (put_group(s, &group, base, place) < 0 || put_superblock(s, base, UINT64_MAX) < 0)
         goto done;
     close_state(s);
     if (open_journal(s, state) == 0 && open_native(s, why, size) == 0 && has_history(s))
@@ -617,7 +583,7 @@ static void mend_versions(salvage *s, cow_choice_state state)
     char why[1200];
     H5L_info2_t link;
     H5O_info2_t root;
-    uint64_t base, versions, ignored;
+    uint64_t base, versions;
     substitute group;
     hid_t id;
     bool good;
@@ -656,7 +622,7 @@ static void mend_versions(salvage *s, cow_choice_state state)
         free(group.bytes);
         goto done;
     }
-    if (put_group(s, &group, base, versions) < 0 || put_superblock(s, base, UINT64_MAX, &ignored) < 0) {
+    if (put_group(s, &group, base, versions) < 0 || put_superblock(s, base, UINT64_MAX) < 0) {
         cow_error_clear();
         goto done;
     }

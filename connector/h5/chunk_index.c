@@ -280,7 +280,7 @@ int cow_chunk_index_may_put(cow_chunk_index *i, uint64_t number, uint64_t *addre
 /* SIZE bytes at AT of a block have changed, the last four of which are the checksum of the others. */
 static int put(uint8_t *bytes, size_t size, size_t at, uint64_t address, cow_header_writer *write, void *context)
 {
-    cow_put32(bytes + size - 4, cow_metadata_checksum(bytes, size - 4));
+    cow_metadata_sum_up(bytes, size);
     return write(context, address + at, bytes + at, 8) < 0 ||
                    write(context, address + size - 4, bytes + size - 4, 4) < 0
                ? -1

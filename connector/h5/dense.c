@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/vector.h"
 #include "h5/checksum.h"
+#include "h5/new_header.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -185,9 +186,10 @@ static int take_message(void *context, const uint8_t *message, size_t prefix, si
 /* Room for the count of references, which HDF5 writes where there are several, and the count itself: none. */
 static int end_header(cow_dense *d)
 {
-    static const uint8_t references[11] = {COW_MESSAGE_REFERENCES, 5};
+    uint8_t references[6 + 5] = {0};
 
-    if (put_header(d, references, d->ordered ? 11 : 9) < 0)
+    if (put_header(d, references,
+                   (size_t)(cow_new_prefix(references, COW_MESSAGE_REFERENCES, 0, 5, d->ordered) + 5 - references)) < 0)
         return -1;
     if (d->header_size - d->sized - 4 > UINT32_MAX - 2 * STEP_MOST)
         return 0;
@@ -200,7 +202,7 @@ static int end_header(cow_dense *d)
 static int pad_header(cow_dense *d)
 {
     const size_t all = d->header_size + d->size, prefix = d->ordered ? 6 : 4;
-    uint8_t nil[2 * STEP_MOST] = {COW_MESSAGE_NIL};
+    uint8_t nil[2 * STEP_MOST] = {0};
     size_t step = 64, rest;
 
     while (step < STEP_MOST && step * 16 < all)
@@ -210,7 +212,7 @@ static int pad_header(cow_dense *d)
         rest += step;
     if (rest == 0)
         return 1;
-    cow_put16(nil + 1, (uint16_t)(rest - prefix));
+    cow_new_prefix(nil, COW_MESSAGE_NIL, 0, rest - prefix, d->ordered);
     d->header_size -= 4;
     if (put_header(d, nil, rest) < 0)
         return -1;
@@ -786,7 +788,7 @@ int cow_dense_put(cow_dense *dense, const cow_dense_target *target, uint64_t *ad
         uint8_t *at = d->header + d->link_info + 8 * i;
         cow_put64(at, moved(sorted, d->pieces, cow_get64(at)));
     }
-    cow_put32(d->header + d->header_size - 4, cow_metadata_checksum(d->header, d->header_size - 4));
+    cow_metadata_sum_up(d->header, d->header_size);
     for (size_t i = 0; i < d->pointers; i++) {
         d->pointer[i].address = moved(sorted, d->pieces, d->pointer[i].address);
         cow_put64(d->bytes + d->pointer[i].at, d->pointer[i].address);

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PHASE   0x10
-#define ORDERED 0x04
+#define PHASE 0x10
 
 #define MOST_OUTER 1024 /* chunks */
 
@@ -38,85 +37,126 @@ uint64_t cow_get_bytes(const uint8_t *p, unsigned n)
     return v;
 }
 
+bool cow_header_signature(const uint8_t *bytes)
+{
+    return memcmp(bytes, "OHDR", 4) == 0;
+}
+
+bool cow_header_parse(const uint8_t *bytes, size_t size, cow_header *header)
+{
+    uint64_t content;
+
+    *header = (cow_header){0};
+    if (size < 6 || !cow_header_signature(bytes) || bytes[4] != 2 || bytes[5] & 0xc0)
+        return false;
+    header->ordered = bytes[5] & COW_HEADER_ORDERED;
+    header->prefix = 6 + (bytes[5] & COW_HEADER_TIMES ? 16 : 0) + (bytes[5] & PHASE ? 4 : 0);
+    header->width = (size_t)1 << (bytes[5] & 3);
+    if (size < header->prefix + header->width)
+        return false;
+    memcpy(header->start, bytes, header->prefix);
+    content = cow_get_bytes(bytes + header->prefix, (unsigned)header->width);
+    header->first = header->prefix + header->width + (size_t)content + 4;
+    return content <= COW_HEADER_MOST;
+}
+
+const uint8_t *cow_header_search(const uint8_t *p, size_t size, size_t most, size_t *all)
+{
+    const uint8_t *const end = p + size;
+    cow_header header;
+
+    for (; p < end && (p = memmem(p, (size_t)(end - p) + 3, "OHDR", 4)) != NULL; p++)
+        if (cow_header_parse(p, most, &header) && header.first <= most && cow_metadata_whole(p, header.first)) {
+            *all = header.first;
+            return p;
+        }
+    return NULL;
+}
+
 int cow_header_begin(const cow_source *source, uint64_t address, cow_header *header)
 {
     uint8_t bytes[34];
-    uint64_t size;
     int status;
 
-    *header = (cow_header){.address = address};
+    *header = (cow_header){0};
     if ((status = cow_source_bring(source, address, bytes, sizeof bytes)) <= 0)
         return status;
-    if (memcmp(bytes, "OHDR", 4) != 0 || bytes[4] != 2 || bytes[5] & 0xc0)
+    if (!cow_header_parse(bytes, sizeof bytes, header))
         return 0;
-    header->ordered = bytes[5] & ORDERED;
-    header->prefix = 6 + (bytes[5] & COW_HEADER_TIMES ? 16 : 0) + (bytes[5] & PHASE ? 4 : 0);
-    header->width = (size_t)1 << (bytes[5] & 3);
-    memcpy(header->start, bytes, header->prefix);
-    size = cow_get_bytes(bytes + header->prefix, (unsigned)header->width);
-    if (size > COW_HEADER_MOST)
-        return 0;
-    header->first = header->prefix + header->width + (size_t)size + 4;
+    header->address = address;
     return 1;
 }
 
-/* The messages of one chunk; continuations are noted. */
-static int visit_chunk(cow_header *header, const uint8_t *p, size_t size, cow_message_visitor *visit, void *context)
+int cow_messages_each(const uint8_t *p, size_t size, bool ordered, cow_message_visitor *visit, void *context)
 {
-    const size_t prefix = header->ordered ? 6 : 4;
-    size_t at = 0, length;
-    int status;
+    const size_t prefix = ordered ? 6 : 4;
+    int status = 1;
 
-    for (; size - at >= prefix; at += prefix + length) {
-        const uint8_t *message = p + at, *body = message + prefix;
-
-        length = cow_get16(message + 1);
-        if (length > size - at - prefix || (message[0] > COW_MESSAGE_LAST && message[3] & COW_MESSAGE_MUST_BE_KNOWN))
+    for (size_t at = 0, length; status == 1 && size - at >= prefix; at += prefix + length) {
+        length = cow_get16(p + at + 1);
+        if (length > size - at - prefix)
             return 0;
-        if (message[0] == COW_MESSAGE_NIL)
-            continue;
-        if (message[0] == COW_MESSAGE_CONTINUATION) {
-            if (message[3] & COW_MESSAGE_SHARED || length < 16 || header->outers > MOST_OUTER)
-                return 0;
-            if (COW_RESERVE(header->outer, header->outer_room, header->outers, 1) < 0)
-                return 0;
-            header->outer[header->outers++] = (cow_place){cow_get64(body), cow_get64(body + 8)};
-        } else if ((status = visit(context, message, prefix, length)) != 1)
-            return status;
+        status = visit(context, p + at, prefix, length);
     }
+    return status;
+}
+
+typedef struct visiting {
+    cow_header *header;
+    cow_message_visitor *visitor;
+    void *context;
+} visiting;
+
+/* Continuations are noted. */
+static int pass_on(void *context, const uint8_t *message, size_t prefix, size_t length)
+{
+    const visiting *v = context;
+    cow_header *header = v->header;
+    const uint8_t *body = message + prefix;
+
+    if (message[0] > COW_MESSAGE_LAST && message[3] & COW_MESSAGE_MUST_BE_KNOWN)
+        return 0;
+    if (message[0] == COW_MESSAGE_NIL)
+        return 1;
+    if (message[0] != COW_MESSAGE_CONTINUATION)
+        return v->visitor(v->context, message, prefix, length);
+    if (message[3] & COW_MESSAGE_SHARED || length < 16 || header->outers > MOST_OUTER ||
+        COW_RESERVE(header->outer, header->outer_room, header->outers, 1) < 0)
+        return 0;
+    header->outer[header->outers++] = (cow_place){cow_get64(body), cow_get64(body + 8)};
     return 1;
 }
 
 /* SIZE bytes at ADDRESS, of which the last four are the checksum of the others. The messages are behind SKIP. */
-static int take_chunk(const cow_source *source, cow_header *header, uint64_t address, size_t size, size_t skip,
-                      const char *magic, cow_message_visitor *visit, void *context)
+static int take_chunk(const cow_source *source, visiting *v, uint64_t address, size_t size, size_t skip,
+                      const char *magic)
 {
     uint8_t some[512], *bytes = size <= sizeof some ? some : malloc(size);
     int status;
 
     if (bytes == NULL)
         return 0;
-    header->visited = (cow_header_chunk){address, bytes, size};
+    v->header->visited = (cow_header_chunk){address, bytes, size};
     if ((status = cow_source_bring(source, address, bytes, size)) > 0)
         status = memcmp(bytes, magic, 4) == 0 && cow_source_good(source, bytes, size - 4, cow_get32(bytes + size - 4))
-                     ? visit_chunk(header, bytes + skip, size - skip - 4, visit, context)
+                     ? cow_messages_each(bytes + skip, size - skip - 4, v->header->ordered, pass_on, v)
                      : 0;
     if (bytes != some)
         free(bytes);
     return status;
 }
 
-int cow_header_messages(const cow_source *source, cow_header *header, cow_message_visitor *visit, void *context)
+int cow_header_messages(const cow_source *source, cow_header *header, cow_message_visitor *visitor, void *context)
 {
-    int status = take_chunk(source, header, header->address, header->first, header->prefix + header->width, "OHDR",
-                            visit, context);
+    visiting v = {header, visitor, context};
+    int status = take_chunk(source, &v, header->address, header->first, header->prefix + header->width, "OHDR");
 
     for (size_t i = 0; status == 1 && i < header->outers; i++) {
         const cow_place outer = header->outer[i];
 
         if (outer.size < 8 || outer.size > COW_HEADER_MOST)
             return 0;
-        status = take_chunk(source, header, outer.address, (size_t)outer.size, 4, "OCHK", visit, context);
+        status = take_chunk(source, &v, outer.address, (size_t)outer.size, 4, "OCHK");
     }
     return status;
 }
@@ -125,6 +165,17 @@ void cow_header_free(cow_header *header)
 {
     free(header->outer);
     header->outer = NULL;
+}
+
+int cow_header_visit(const cow_source *source, uint64_t address, cow_message_visitor *visitor, void *context)
+{
+    cow_header header;
+    int status = cow_header_begin(source, address, &header);
+
+    if (status > 0)
+        status = cow_header_messages(source, &header, visitor, context);
+    cow_header_free(&header);
+    return status;
 }
 
 typedef struct writing {
@@ -139,9 +190,8 @@ typedef struct writing {
 static int write_from(const writing *w, size_t at)
 {
     const cow_header_chunk *c = &w->header->visited;
-    const size_t sum = c->size - 4;
 
-    cow_put32(c->bytes + sum, cow_metadata_checksum(c->bytes, sum));
+    cow_metadata_sum_up(c->bytes, c->size);
     return w->write(w->context, c->address + at, c->bytes + at, c->size - at);
 }
 
@@ -299,6 +349,28 @@ int cow_header_count_links(const cow_source *source, uint64_t address, int more,
     counting w = {{&header, write, context}, more};
 
     return rewrite(source, address, &header, set_count, &w);
+}
+
+int cow_header_set_times(const cow_source *source, uint64_t address, const uint32_t times[4], cow_header_writer *write,
+                         void *context)
+{
+    uint8_t *bytes;
+    cow_header header;
+    int status = cow_header_begin(source, address, &header);
+
+    if (status <= 0 || !(header.start[5] & COW_HEADER_TIMES))
+        return status < 0 ? -1 : 0;
+    if ((bytes = malloc(header.first)) == NULL)
+        return -1;
+    if ((status = cow_source_bring(source, address, bytes, header.first)) > 0 &&
+        (status = cow_metadata_whole(bytes, header.first)) > 0) {
+        for (int i = 0; i < 4; i++)
+            cow_put32(bytes + ACCESSED_AT + 4 * i, times[i]);
+        cow_metadata_sum_up(bytes, header.first);
+        status = write(context, address, bytes, header.first) < 0 ? -1 : 1;
+    }
+    free(bytes);
+    return status;
 }
 
 bool cow_link_parse(const uint8_t *p, size_t size, cow_link_parts *parts)

@@ -43,7 +43,8 @@ enum { /* types of messages */
 #define COW_MESSAGE_SHARED        0x02 /* of the flags: its content is elsewhere; */
 #define COW_MESSAGE_MUST_BE_KNOWN 0x80 /* who does not know the type cannot open the object */
 
-#define COW_HEADER_TIMES 0x20 /* of the flags, byte 5: it has times */
+#define COW_HEADER_ORDERED 0x04 /* of the flags, byte 5: messages have numbers; */
+#define COW_HEADER_TIMES   0x20 /* it has times */
 /* A chunk of it: all its bytes, the last four of which are the checksum of the others. */
 typedef struct cow_header_chunk {
     uint64_t address;
@@ -55,7 +56,7 @@ typedef struct cow_header {
     uint8_t start[26];
     size_t prefix; /* of them */
     size_t width;  /* bytes of the size behind them */
-    bool ordered;  /* messages have numbers */
+    bool ordered;  /* COW_HEADER_ORDERED */
     uint64_t address;
     size_t first;     /* bytes of its first chunk, start and checksum included */
     cow_place *outer; /* further chunks */
@@ -64,15 +65,27 @@ typedef struct cow_header {
 } cow_header;
 #define COW_HEADER_MOST ((size_t)64 << 20) /* bytes of a chunk */
 
+bool cow_header_signature(const uint8_t *bytes);
+/* The header that begins with these SIZE bytes, its address apart. false: they are too few, or of none of version 2. The checksum is not looked at. */
+bool cow_header_parse(const uint8_t *bytes, size_t size, cow_header *header);
+/* The first header that begins in the SIZE bytes at P, behind which MOST more can be looked at: with a first chunk of no more than that, which is whole. *ALL: its
+ * bytes. NULL: there is none. */
+const uint8_t *cow_header_search(const uint8_t *p, size_t size, size_t most, size_t *all);
+
 /* A message: its PREFIX, which begins with type, two bytes of the length, and flags, and behind that LENGTH bytes; until the visitor
  * returns. 1 goes on. */
 typedef int cow_message_visitor(void *context, const uint8_t *message, size_t prefix, size_t length);
+/* All messages in SIZE bytes of a chunk, whatever they are: too few for one more are left over at its end. 1; 0: the last one is longer than the chunk; what else
+ * the visitor returned. */
+int cow_messages_each(const uint8_t *p, size_t size, bool ordered, cow_message_visitor *visit, void *context);
 
 /* Each 1; 0: it is not as HDF5 writes it, or of another version, or there is no memory; -1: recorded. A header is begun, then its messages are visited, but for
  * those that only say where others are, then it is freed. What else the visitor returns ends the visit, and is returned. */
 int cow_header_begin(const cow_source *source, uint64_t address, cow_header *header);
 int cow_header_messages(const cow_source *source, cow_header *header, cow_message_visitor *visit, void *context);
 void cow_header_free(cow_header *header);
+/* All three. */
+int cow_header_visit(const cow_source *source, uint64_t address, cow_message_visitor *visit, void *context);
 
 /* The extent of a dataset in its first dimension becomes EXTENT, where it is FORMER. WRITE is as READ of a source. 1; 0 and -1 as above. */
 typedef int cow_header_writer(void *context, uint64_t address, const void *bytes, size_t size);
@@ -88,6 +101,11 @@ int cow_header_set_extent(const cow_source *source, uint64_t address, unsigned r
  * memory. As above. */
 int cow_header_count_links(const cow_source *source, uint64_t address, int more, cow_header_writer *write,
                            void *context);
+
+/* The times of an object that has any become those of access, modification, change and birth, in seconds since 1970. 1; 0: it has none, or this is not known here;
+ * -1: a function of SOURCE or WRITE failed, or there is no memory. */
+int cow_header_set_times(const cow_source *source, uint64_t address, const uint32_t times[4], cow_header_writer *write,
+                         void *context);
 
 /* The message about the links of a group that keeps no order and has all of them in its header. */
 #define COW_LINKS_WITHOUT_HEAP 18

@@ -43,15 +43,11 @@ int cow_links_find(const cow_source *source, uint64_t group, bool dense, size_t 
                    uint64_t addresses[])
 {
     wanted w = {.n = n, .names = names, .addresses = addresses};
-    cow_header header;
     cow_dense *heap;
     int status;
 
     memset(addresses, 0xff, n * sizeof *addresses);
-    if ((status = cow_header_begin(source, group, &header)) > 0)
-        status = cow_header_messages(source, &header, look, &w);
-    cow_header_free(&header);
-    if (status <= 0 || !w.heap)
+    if ((status = cow_header_visit(source, group, look, &w)) <= 0 || !w.heap)
         return status;
     if (!dense || (status = cow_dense_parse(source, group, &heap)) <= 0)
         return dense ? status : 0;
@@ -69,12 +65,8 @@ bool cow_links_lack(const cow_source *source, uint64_t group, const char *name)
                 .names = &name,
                 .addresses = &address,
                 .heap = true}; /* who says nothing of its links may have others */
-    cow_header header;
-    int status;
+    const int status = cow_header_visit(source, group, look, &w);
 
-    if ((status = cow_header_begin(source, group, &header)) > 0)
-        status = cow_header_messages(source, &header, look, &w);
-    cow_header_free(&header);
     if (status < 0)
         cow_error_clear();
     return status > 0 && !w.heap && !w.met;

@@ -7,13 +7,19 @@
 
 #include <string.h>
 
-uint8_t *cow_new_message(uint8_t *p, uint8_t type, uint8_t flags, const void *body, size_t size)
+uint8_t *cow_new_prefix(uint8_t *p, uint8_t type, uint8_t flags, size_t size, bool ordered)
 {
     p[0] = type;
     cow_put16(p + 1, (uint16_t)size);
     p[3] = flags;
-    memcpy(p + 4, body, size);
-    return p + 4 + size;
+    if (ordered)
+        cow_put16(p + 4, 0);
+    return p + (ordered ? 6 : 4);
+}
+
+uint8_t *cow_new_message(uint8_t *p, uint8_t type, uint8_t flags, const void *body, size_t size)
+{
+    return (uint8_t *)memcpy(cow_new_prefix(p, type, flags, size, false), body, size) + size;
 }
 
 uint8_t *cow_new_group(uint8_t *p, size_t links)
@@ -29,11 +35,8 @@ uint8_t *cow_new_group(uint8_t *p, size_t links)
 uint8_t *cow_new_link(uint8_t *p, const char *name, uint64_t address)
 {
     const size_t length = strlen(name), width = length > UINT8_MAX ? 2 : 1;
-    uint8_t *body = p + 4;
+    uint8_t *body = cow_new_prefix(p, COW_MESSAGE_LINK, 0, 2 + width + length + 8, false);
 
-    p[0] = COW_MESSAGE_LINK;
-    cow_put16(p + 1, (uint16_t)(2 + width + length + 8));
-    p[3] = 0;
     body[0] = 1;
     body[1] = (uint8_t)(width - 1); /* two to the power of that */
     if (width == 1)
@@ -45,33 +48,43 @@ uint8_t *cow_new_link(uint8_t *p, const char *name, uint64_t address)
     return body + 2 + width + length + 8;
 }
 
-/* What stands before the messages, whose bytes are SIZE. */
-static size_t encode_start(uint8_t *p, size_t size, uint32_t now)
+size_t cow_new_start(uint8_t *p, uint8_t flags, uint32_t now, size_t size)
 {
-    const bool wide = size > UINT8_MAX;
     size_t at = 6;
 
     memcpy(p, "OHDR", 4);
     p[4] = 2;
-    p[5] = (uint8_t)(wide | (now > 0 ? COW_HEADER_TIMES : 0));
+    p[5] = (uint8_t)(flags | (now > 0 ? COW_HEADER_TIMES : 0));
     for (; now > 0 && at < 22; at += 4)
         cow_put32(p + at, now);
-    if (wide)
-        cow_put16(p + at, (uint16_t)size);
-    else
-        p[at] = (uint8_t)size;
-    return at + 1 + wide;
+    for (unsigned i = 0; i < 1u << (flags & 3); i++)
+        p[at++] = (uint8_t)(size >> 8 * i);
+    return at;
 }
 
 uint8_t *cow_new_header(uint8_t *messages, const uint8_t *end, uint32_t now, size_t *size)
 {
     const size_t content = (size_t)(end - messages);
     uint8_t start[COW_NEW_START], *begin;
-    const size_t before = encode_start(start, content, now);
+    const size_t before = cow_new_start(start, content > UINT8_MAX, now, content);
 
     begin = messages - before;
     memcpy(begin, start, before);
     *size = before + content + 4;
     cow_metadata_sum_up(begin, *size);
     return begin;
+}
+
+void cow_new_continued(uint8_t to[COW_NEW_CONTINUED], uint64_t address, uint64_t size)
+{
+    uint8_t *body = cow_new_prefix(to + cow_new_start(to, 0, 0, 4 + 16), COW_MESSAGE_CONTINUATION, 0, 16, false);
+
+    cow_put64(body, address);
+    cow_put64(body + 8, size);
+    cow_metadata_sum_up(to, COW_NEW_CONTINUED);
+}
+
+uint8_t *cow_new_chunk(uint8_t *p)
+{
+    return (uint8_t *)memcpy(p, "OCHK", 4) + 4;
 }

@@ -98,8 +98,6 @@ uint8_t *cow_small_group_encode(const cow_small_group *group, size_t room, size_
             p = cow_new_link(p, group->link[i].name, group->link[i].address);
             spare -= strlen(group->link[i].name);
         }
-    *p = COW_MESSAGE_NIL;
-    cow_put16(p + 1, (uint16_t)spare);
-    *end = p + 4 + spare;
+    *end = cow_new_prefix(p, COW_MESSAGE_NIL, 0, spare, false) + spare;
     return header;
 }

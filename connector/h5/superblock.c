@@ -9,9 +9,21 @@
 #define FLAGS_AT     11
 #define FLAG_WRITING 0x05 /* open for writing, open for SWMR writing */
 
+static const uint8_t signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+
 bool cow_superblock_signature(const uint8_t *bytes)
 {
-    return memcmp(bytes, "\211HDF\r\n\032\n", 8) == 0;
+    return memcmp(bytes, signature, sizeof signature) == 0;
+}
+
+unsigned cow_superblock_version(const uint8_t *superblock)
+{
+    return superblock[8];
+}
+
+bool cow_superblock_wide(const uint8_t *superblock)
+{
+    return (superblock[8] == 2 || superblock[8] == 3) && superblock[9] == 8 && superblock[10] == 8;
 }
 
 size_t cow_superblock_size(const uint8_t *bytes)
@@ -75,6 +87,26 @@ uint64_t cow_superblock_end(const uint8_t *superblock)
 void cow_superblock_set_end(uint8_t *superblock, uint64_t end)
 {
     put_address(superblock, 2, end);
+}
+
+uint64_t cow_superblock_root(const uint8_t *superblock)
+{
+    return get_address(superblock, 3);
+}
+
+void cow_superblock_set_root(uint8_t *superblock, uint64_t root)
+{
+    put_address(superblock, 3, root);
+}
+
+void cow_superblock_new(uint8_t superblock[COW_SUPERBLOCK_MAX], uint64_t base)
+{
+    memset(superblock, 0, COW_SUPERBLOCK_MAX);
+    memcpy(superblock, signature, sizeof signature);
+    superblock[8] = 3;
+    superblock[9] = superblock[10] = 8;
+    put_address(superblock, 0, base);
+    put_address(superblock, 1, UINT64_MAX);
 }
 
 bool cow_superblock_flagged(const uint8_t *superblock)

@@ -107,7 +107,7 @@ int cow_anchor_look(const cow_disk *disk, uint64_t size, cow_anchor *anchor)
         if (cow_superblock_signature(head)) {
             uint64_t fence;
 
-            if (head[8] != 3)
+            if (cow_superblock_version(head) != 3)
                 return 0; /* another version of the superblock: never one of ours */
             if (cow_superblock_whole(head)) {
                 fence = cow_superblock_extension(head);

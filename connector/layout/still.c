@@ -3,7 +3,9 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "h5/attribute.h"
 #include "h5/links.h"
+#include "h5/superblock.h"
 #include "journal/driver.h"
 
 #include <stdlib.h>
@@ -17,10 +19,6 @@ static struct {
     } last[8];
     unsigned next;
 } seen;
-
-/* Of the superblock: where the addresses of its extension and of the root group are. */
-#define EXTENSION_AT 20
-#define ROOT_AT      36
 
 /* Where PATH leads, whose last link is in the GROUP at that address. HDF5 looks where the group has so many links that they are in a heap, but
  * not in a file that is written: it may know of an object there whose bytes are not written yet. */
@@ -44,10 +42,10 @@ bool cow_still_find(const cow_layout_still *s, uint64_t group, const char *path,
 /* The address of /_versioned_data. */
 static bool find_group(const cow_layout_still *s, uint64_t *group)
 {
-    uint8_t root[8];
+    uint8_t superblock[COW_SUPERBLOCK_MAX];
 
-    return cow_source_bring(cow_still_source(s->still), ROOT_AT, root, sizeof root) > 0 &&
-           cow_still_find(s, cow_get64(root), COW_ROOT, group);
+    return cow_source_bring(cow_still_source(s->still), 0, superblock, sizeof superblock) > 0 &&
+           cow_still_find(s, cow_superblock_root(superblock), COW_ROOT, group);
 }
 
 /* STILL, which may be NULL, is taken over. */
@@ -150,18 +148,16 @@ static int look_for_shares(void *context, const uint8_t *message, size_t prefix,
 bool cow_layout_still_shares(cow_layout_still *still)
 {
     const cow_source *source = cow_still_source(still->still);
-    uint8_t extension[8];
-    cow_header header;
+    uint8_t superblock[COW_SUPERBLOCK_MAX];
+    uint64_t extension;
     int status;
 
     if (still->shares_known)
         return still->shares;
     still->shares_known = true;
-    if ((status = cow_source_bring(source, EXTENSION_AT, extension, sizeof extension)) > 0 &&
-        cow_get64(extension) != UINT64_MAX && (status = cow_header_begin(source, cow_get64(extension), &header)) > 0) {
-        status = cow_header_messages(source, &header, look_for_shares, &still->shares);
-        cow_header_free(&header);
-    }
+    if ((status = cow_source_bring(source, 0, superblock, sizeof superblock)) > 0 &&
+        (extension = cow_superblock_extension(superblock)) != UINT64_MAX)
+        status = cow_header_visit(source, extension, look_for_shares, &still->shares);
     if (status <= 0)
         still->shares = true;
     cow_error_clear();
@@ -181,64 +177,30 @@ const cow_still *cow_layout_still_bytes(const cow_layout_still *still)
     return still->still;
 }
 
-typedef struct number {
-    const char *name;
-    unsigned size; /* bytes */
-    uint64_t value;
-    bool found;
-} number;
-
-/* An attribute of one unsigned integer: a message of version 3, behind its flags the sizes of name, type and space, and which characters the
- * name has. */
-static int look_for_number(void *context, const uint8_t *message, size_t prefix, size_t length)
+static bool find_number(const cow_layout_still *still, const char *name, unsigned size, uint64_t *value)
 {
-    number *n = context;
-    const uint8_t type[] = {0x10, 0, 0, 0, (uint8_t)n->size, 0, 0, 0, 0, 0, (uint8_t)(8 * n->size), 0};
-    static const uint8_t scalar[] = {2, 0, 0, 0};
-    const size_t name = strlen(n->name) + 1, all = 9 + name + sizeof type + sizeof scalar + n->size;
-    const uint8_t *body = message + prefix, *p = body + 9;
-
-    if (message[0] != COW_MESSAGE_ATTRIBUTE || message[3] & COW_MESSAGE_SHARED || length < all || body[0] != 3 ||
-        body[1] != 0 || cow_get16(body + 2) != name || cow_get16(body + 4) != sizeof type ||
-        cow_get16(body + 6) != sizeof scalar || memcmp(p, n->name, name) != 0 ||
-        memcmp(p + name, type, sizeof type) != 0 || memcmp(p + name + sizeof type, scalar, sizeof scalar) != 0)
-        return 1;
-    n->value = cow_get_bytes(body + all - n->size, n->size);
-    n->found = true;
-    return 1;
-}
-
-static bool find_number(const cow_layout_still *still, number *n)
-{
-    const cow_source *source = cow_still_source(still->still);
-    cow_header header;
-    bool known = cow_header_begin(source, still->place.group, &header) > 0 &&
-                 cow_header_messages(source, &header, look_for_number, n) > 0;
-
-    cow_header_free(&header);
-    return known && n->found;
+    return cow_attribute_number(cow_still_source(still->still), still->place.group, name, size, value) > 0;
 }
 
 bool cow_layout_still_format(const cow_layout_still *still, uint32_t *format)
 {
-    number n = {.name = COW_FORMAT_NAME, .size = 4, .value = still->place.format};
+    uint64_t value = still->place.format;
 
-    if (n.value == 0 && !find_number(still, &n))
-        n.value = 0;
-    *format = (uint32_t)n.value;
-    return n.value != 0;
+    if (value == 0 && !find_number(still, COW_FORMAT_NAME, 4, &value))
+        value = 0;
+    *format = (uint32_t)value;
+    return value != 0;
 }
 
 int cow_layout_told_number(const cow_layout_still *still, cow_loc file, const char *name, unsigned size,
                            uint64_t *value)
 {
-    number n = {.name = name, .size = size};
     uint8_t bytes[sizeof *value];
-    int found = 1;
+    int found;
 
-    if (still != NULL && find_number(still, &n))
-        *value = n.value;
-    else if ((found = cow_layout_number(file, name, size == 1 ? H5T_STD_U8LE : H5T_STD_U64LE, bytes)) > 0)
+    if (still != NULL && find_number(still, name, size, value))
+        return 1;
+    if ((found = cow_layout_number(file, name, size == 1 ? H5T_STD_U8LE : H5T_STD_U64LE, bytes)) > 0)
         *value = cow_get_bytes(bytes, size);
     return found;
 }

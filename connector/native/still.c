@@ -1,7 +1,7 @@
 /* Bytes of a file that stays as it is: see still.h. */
 #include "native/still.h"
 
-#include "base/bytes.h"
+#include "h5/superblock.h"
 
 #include <stdlib.h>
 
@@ -31,9 +31,7 @@ static cow_still *make(cow_journal *journal, cow_bytes_of_file which)
     still->journal = journal;
     still->base = base;
     still->source = (cow_source){.context = still, .end = cow_journal_end(journal) - base, .read = read_bytes};
-    /* signature, version, bytes of an address and of a length */
-    if (cow_source_bring(&still->source, 0, superblock, sizeof superblock) <= 0 || superblock[8] < 2 ||
-        superblock[8] > 3 || superblock[9] != 8 || superblock[10] != 8) {
+    if (cow_source_bring(&still->source, 0, superblock, sizeof superblock) <= 0 || !cow_superblock_wide(superblock)) {
         cow_still_close(still);
         return NULL;
     }

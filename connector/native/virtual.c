@@ -259,13 +259,11 @@ int cow_virtual_map(cow_virtual *virtual, const cow_box_list *shown, const char 
 /* The block goes into a heap; ID: its place there. */
 static int put_block(cow_virtual *v, uint8_t id[12])
 {
-    uint8_t *sum = more(v, 4);
-
-    if (sum == NULL)
+    if (more(v, 4) == NULL)
         return -1;
     v->block[0] = 0;
     cow_put64(v->block + 1, v->mappings);
-    cow_put32(sum, cow_metadata_checksum(v->block, v->size - 4));
+    cow_metadata_sum_up(v->block, v->size);
     return H5VLblob_put(v->file, cow_native_id(), v->block, v->size, id, NULL) < 0
                ? cow_error_native("cannot write the mappings of a view")
                : 0;

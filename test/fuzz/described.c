@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "h5/attribute.h"
 #include "h5/chunk_index.h"
 #include "h5/dataset_header.h"
 #include "h5/links.h"
@@ -13,6 +14,8 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MOST 128 /* bytes of a header that is searched for */
 
 /* What follows a change up to the checksum, within the image. */
 static int write_header(void *context, uint64_t address, const void *bytes, size_t size)
@@ -32,7 +35,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     cow_source source;
     const char *const names[] = {"index", "7"};
     char file[64], name[64];
-    uint64_t address[2], mappings;
+    uint64_t address[2], mappings, value;
+    const uint8_t *found;
+    size_t all;
     cow_described d;
     cow_chunk_index *index = NULL;
     cow_chunk_place place;
@@ -46,6 +51,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (cow_header_set_extent(&source, cow_get16(data + 1), 1 + data[0] % 4, (uint64_t[]){3, 2, 1, 0}, 1, write_header,
                               &source) < 0)
         abort();
+    if (cow_header_set_times(&source, cow_get16(data + 1), (uint32_t[]){1, 2, 3, 4}, write_header, &source) < 0 ||
+        cow_attribute_number(&source, cow_get16(data + 1), "format", 4, &value) < 0)
+        abort();
+    if (i.size > MOST && (found = cow_header_search(i.bytes, i.size - MOST, MOST, &all)) != NULL)
+        assert(all <= MOST && found < i.bytes + i.size - MOST);
     if (data[0] & 2) {
         cow_links_find(&source, cow_get16(data + 1), true, 2, names, address);
         cow_links_lack(&source, cow_get16(data + 1), "7");
