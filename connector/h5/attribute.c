@@ -47,7 +47,8 @@ static int look(void *context, const uint8_t *message, size_t prefix, size_t len
 int cow_attribute_number(const cow_source *source, uint64_t address, const char *name, unsigned size, uint64_t *value)
 {
     number n = {.name = name, .size = size};
-    const int status = cow_header_visit(source, address, look, &n);
+    cow_header header;
+    const int status = cow_header_visit(source, address, &header, look, &n);
 
     if (status > 0 && n.found)
         *value = n.value;

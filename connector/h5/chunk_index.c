@@ -35,16 +35,6 @@ struct cow_chunk_index {
     uint64_t touched; /* the block, or page, that was looked into last; NOWHERE: none */
 };
 
-static bool is_power(uint64_t v)
-{
-    return v > 0 && (v & (v - 1)) == 0;
-}
-
-static unsigned log2_of(uint64_t v)
-{
-    return 63 - (unsigned)__builtin_clzll(v | 1);
-}
-
 int cow_chunk_index_open(const cow_source *source, uint64_t address, bool filtered, bool summed,
                          cow_chunk_index **index)
 {
@@ -56,8 +46,8 @@ int cow_chunk_index_open(const cow_source *source, uint64_t address, bool filter
     if ((status = cow_source_bring(source, address, p, sizeof p)) <= 0)
         return status;
     if (memcmp(p, "EAHD", 4) != 0 || p[4] != 0 || p[5] != filtered || (filtered ? p[6] < 13 || p[6] > 20 : p[6] != 8) ||
-        p[7] == 0 || p[7] > MOST_BITS || p[8] == 0 || !is_power(p[9]) || p[10] < 2 || !is_power(p[10]) || p[11] > 20 ||
-        log2_of(p[9]) >= p[7] || !cow_source_good(source, p, HEADER - 4, cow_get32(p + HEADER - 4)))
+        p[7] == 0 || p[7] > MOST_BITS || p[8] == 0 || !cow_is_power(p[9]) || p[10] < 2 || !cow_is_power(p[10]) ||
+        p[11] > 20 || cow_log2(p[9]) >= p[7] || !cow_source_good(source, p, HEADER - 4, cow_get32(p + HEADER - 4)))
         return 0;
     if ((i = calloc(1, sizeof *i)) == NULL)
         return 0;
@@ -186,7 +176,7 @@ static int in_data_block(cow_chunk_index *i, uint64_t address, uint64_t elements
 
 static int locate(cow_chunk_index *i, uint64_t number, element *e)
 {
-    const unsigned levels = 1 + i->bits - log2_of(i->least), near = 2 * log2_of(i->pointers),
+    const unsigned levels = 1 + i->bits - cow_log2(i->least), near = 2 * cow_log2(i->pointers),
                    near_blocks = 2 * (i->pointers - 1);
     const size_t first_size =
         14 + (size_t)i->inside * i->element + ((size_t)near_blocks + (levels > near ? levels - near : 0)) * 8 + 4;
@@ -206,7 +196,7 @@ static int locate(cow_chunk_index *i, uint64_t number, element *e)
     if ((status = get(i, i->first, first_size, "EAIB", &p)) <= 0)
         return status;
     number -= i->inside;
-    level = log2_of(number / i->least + 1);
+    level = cow_log2(number / i->least + 1);
     if (level >= levels)
         return 0;
     /* of the levels, each with so many blocks of so many elements, those before this one */

@@ -150,11 +150,9 @@ int cow_described_read(const cow_source *source, uint64_t address, cow_described
     described->fill = COW_DESCRIBED_DEFAULT;
     described->fill_time = FILL_TIME_IF_SET;
     described->bare = true;
-    if ((status = cow_header_begin(source, address, &header)) > 0)
-        status = cow_header_messages(source, &header, take_message, &r);
+    status = cow_header_visit(source, address, &header, take_message, &r);
     described->times = header.start[5] & COW_HEADER_TIMES;
     described->usual = (header.start[5] & ~(COW_HEADER_TIMES | 3)) == 0;
-    cow_header_free(&header);
     return status > 0 && !(r.space && r.type && r.layout) ? 0 : status;
 }
 

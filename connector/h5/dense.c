@@ -103,15 +103,6 @@ static int note_pointer(cow_dense *d, size_t at)
     return 1;
 }
 
-static unsigned log2_of(uint64_t v)
-{
-    unsigned bits = 0;
-
-    while (v >>= 1)
-        bits++;
-    return bits;
-}
-
 /* ---- the object header ---- */
 
 static int put_header(cow_dense *d, const void *bytes, size_t size)
@@ -283,7 +274,7 @@ static int take_direct(cow_dense *d, const heap *h, uint64_t address, uint64_t s
 /* An indirect block of so many ROWS, whose first byte is OFFSET of the heap. */
 static int take_indirect(cow_dense *d, const heap *h, uint64_t address, unsigned rows, uint64_t offset, unsigned depth)
 {
-    const unsigned direct_rows = log2_of(h->largest) - log2_of(h->start) + 2;
+    const unsigned direct_rows = cow_log2(h->largest) - cow_log2(h->start) + 2;
     const uint64_t size = 13 + h->offset + (uint64_t)rows * h->width * 8 + 4;
     size_t at;
     int status;
@@ -307,7 +298,7 @@ static int take_indirect(cow_dense *d, const heap *h, uint64_t address, unsigned
                     return -1;
                 status = row < direct_rows
                              ? take_direct(d, h, child, bytes, offset)
-                             : take_indirect(d, h, child, log2_of(bytes) - log2_of(h->start * h->width) + 1, offset,
+                             : take_indirect(d, h, child, cow_log2(bytes) - cow_log2(h->start * h->width) + 1, offset,
                                              depth + 1);
                 if (status <= 0)
                     return status;
@@ -348,11 +339,6 @@ static int take_free(cow_dense *d, size_t pointed)
     return note_pointer(d, at + 5);
 }
 
-static bool is_power(uint64_t v)
-{
-    return v > 0 && (v & (v - 1)) == 0;
-}
-
 static int take_heap(cow_dense *d, uint64_t address)
 {
     heap h = {.address = address};
@@ -374,13 +360,13 @@ static int take_heap(cow_dense *d, uint64_t address)
     d->block_header = 13 + h.offset + (d->sums ? 4 : 0);
     /* no filters, no object apart from the blocks */
     if (p[4] != 0 || cow_get16(p + 5) != 7 || cow_get16(p + 7) != 0 || p[9] & ~3 || cow_get64(p + 22) != NOWHERE ||
-        cow_get64(p + 86) != 0 || !is_power(h.width) || h.width > 64 || !is_power(h.start) || !is_power(h.largest) ||
-        h.start > h.largest || h.largest > UINT32_MAX || h.bits > 48 || h.bits < 8 ||
-        log2_of(h.start * h.width) > h.bits || !whole(d, 142))
+        cow_get64(p + 86) != 0 || !cow_is_power(h.width) || h.width > 64 || !cow_is_power(h.start) ||
+        !cow_is_power(h.largest) || h.start > h.largest || h.largest > UINT32_MAX || h.bits > 48 || h.bits < 8 ||
+        cow_log2(h.start * h.width) > h.bits || !whole(d, 142))
         return 0;
-    most = log2_of(cow_get32(p + 10));
+    most = cow_log2(cow_get32(p + 10));
     d->id_offset = h.offset;
-    d->id_length = (log2_of(h.largest) + 7) / 8;
+    d->id_length = (cow_log2(h.largest) + 7) / 8;
     if ((most + 7) / 8 < d->id_length)
         d->id_length = (most + 7) / 8;
     if (1 + d->id_offset + d->id_length > 7)
@@ -394,7 +380,7 @@ static int take_heap(cow_dense *d, uint64_t address)
     address = cow_get64(d->bytes + at + 132);
     if (h.rows == 0)
         return take_direct(d, &h, address, h.start, 0);
-    return h.rows > h.bits - log2_of(h.start * h.width) + 1 ? 0 : take_indirect(d, &h, address, h.rows, 0, 0);
+    return h.rows > h.bits - cow_log2(h.start * h.width) + 1 ? 0 : take_indirect(d, &h, address, h.rows, 0, 0);
 }
 
 /* ---- the B-trees ---- */
@@ -407,7 +393,7 @@ typedef struct tree {
 
 static unsigned bytes_for(uint64_t v)
 {
-    return log2_of(v) / 8 + 1;
+    return cow_log2(v) / 8 + 1;
 }
 
 static bool levels(tree *t)

@@ -167,14 +167,14 @@ void cow_header_free(cow_header *header)
     header->outer = NULL;
 }
 
-int cow_header_visit(const cow_source *source, uint64_t address, cow_message_visitor *visitor, void *context)
+int cow_header_visit(const cow_source *source, uint64_t address, cow_header *header, cow_message_visitor *visitor,
+                     void *context)
 {
-    cow_header header;
-    int status = cow_header_begin(source, address, &header);
+    int status = cow_header_begin(source, address, header);
 
     if (status > 0)
-        status = cow_header_messages(source, &header, visitor, context);
-    cow_header_free(&header);
+        status = cow_header_messages(source, header, visitor, context);
+    cow_header_free(header);
     return status;
 }
 
@@ -215,18 +215,10 @@ static int write_chunk(const writing *w, size_t at, const void *former, size_t s
 static int rewrite(const cow_source *source, uint64_t address, cow_header *header, cow_message_visitor *visit,
                    void *context)
 {
-    int status = cow_header_begin(source, address, header);
+    const int status = cow_header_visit(source, address, header, visit, context);
 
-    if (status > 0)
-        status = cow_header_messages(source, header, visit, context);
-    cow_header_free(header);
     return status == WRITTEN ? 1 : status < 0 ? -1 : 0;
 }
-
-typedef struct resizing {
-    writing writing;
-    uint64_t former, extent;
-} resizing;
 
 /* Is the message of an extent its own, of version 2, of a simple one of one dimension or more that can grow? */
 static bool can_grow(const uint8_t *message, const uint8_t *body, size_t length)
@@ -235,38 +227,11 @@ static bool can_grow(const uint8_t *message, const uint8_t *body, size_t length)
            length >= 4 + 16 * (size_t)body[1] && body[2] == 1 && body[3] == 1;
 }
 
-static int set_rows(void *context, const uint8_t *message, size_t prefix, size_t length)
-{
-    const resizing *r = context;
-    const cow_header_chunk *c = &r->writing.header->visited;
-    const uint8_t *body = message + prefix;
-    const size_t at = (size_t)(body + 4 - c->bytes);
-    uint8_t former[8];
-
-    if (message[0] != COW_MESSAGE_SPACE)
-        return 1;
-    if (!can_grow(message, body, length) || cow_get64(c->bytes + at) != r->former ||
-        r->extent > cow_get64(c->bytes + at + 8 * (size_t)body[1]))
-        return 0;
-    cow_put64(former, r->former);
-    cow_put64(c->bytes + at, r->extent);
-    return write_chunk(&r->writing, at, former, sizeof former);
-}
-
-int cow_header_resize(const cow_source *source, uint64_t address, uint64_t former, uint64_t extent,
-                      cow_header_writer *write, void *context)
-{
-    cow_header header;
-    resizing r = {{&header, write, context}, former, extent};
-
-    return rewrite(source, address, &header, set_rows, &r);
-}
-
 typedef struct reshaping {
     writing writing;
-    unsigned rank;
-    const uint64_t *extent;
-    uint32_t now;
+    unsigned rank; /* 0: any, and only its first dimension changes */
+    const uint64_t *former, *extent;
+    uint32_t now; /* 0: the times stay */
 } reshaping;
 
 /* Where the times of access and of change are, in the first chunk of a header that has times. */
@@ -279,18 +244,20 @@ static int set_extent(void *context, const uint8_t *message, size_t prefix, size
     const cow_header *header = r->writing.header;
     const cow_header_chunk *c = &header->visited;
     const uint8_t *body = message + prefix;
-    const size_t at = (size_t)(body + 4 - c->bytes), end = at + 8 * (size_t)r->rank;
-    const bool timed = (header->start[5] & COW_HEADER_TIMES) != 0;
+    const unsigned changed = r->rank > 0 ? r->rank : 1;
+    const size_t at = (size_t)(body + 4 - c->bytes), end = at + 8 * (size_t)changed;
+    const bool timed = r->now > 0 && header->start[5] & COW_HEADER_TIMES;
     size_t begin = at;
     uint8_t *former;
     int status;
 
     if (message[0] != COW_MESSAGE_SPACE)
         return 1;
-    if (!can_grow(message, body, length) || body[1] != r->rank || (timed && c->address != header->address))
+    if (!can_grow(message, body, length) || (r->rank > 0 && body[1] != r->rank) ||
+        (r->former != NULL && cow_get64(body + 4) != *r->former) || (timed && c->address != header->address))
         return 0;
-    for (unsigned d = 0; d < r->rank; d++)
-        if (r->extent[d] > cow_get64(c->bytes + end + 8 * (size_t)d))
+    for (unsigned d = 0; d < changed; d++)
+        if (r->extent[d] > cow_get64(body + 4 + 8 * ((size_t)body[1] + d)))
             return 0;
     if (timed)
         begin = ACCESSED_AT;
@@ -301,18 +268,27 @@ static int set_extent(void *context, const uint8_t *message, size_t prefix, size
         cow_put32(c->bytes + ACCESSED_AT, r->now);
         cow_put32(c->bytes + CHANGED_AT, r->now);
     }
-    for (unsigned d = 0; d < r->rank; d++)
+    for (unsigned d = 0; d < changed; d++)
         cow_put64(c->bytes + at + 8 * (size_t)d, r->extent[d]);
     status = write_chunk(&r->writing, begin, former, end - begin);
     free(former);
     return status;
 }
 
+int cow_header_resize(const cow_source *source, uint64_t address, uint64_t former, uint64_t extent,
+                      cow_header_writer *write, void *context)
+{
+    cow_header header;
+    reshaping r = {{&header, write, context}, 0, &former, &extent, 0};
+
+    return rewrite(source, address, &header, set_extent, &r);
+}
+
 int cow_header_set_extent(const cow_source *source, uint64_t address, unsigned rank, const uint64_t extent[],
                           uint32_t now, cow_header_writer *write, void *context)
 {
     cow_header header;
-    reshaping r = {{&header, write, context}, rank, extent, now};
+    reshaping r = {{&header, write, context}, rank, NULL, extent, now};
 
     return rewrite(source, address, &header, set_extent, &r);
 }

@@ -84,8 +84,9 @@ int cow_messages_each(const uint8_t *p, size_t size, bool ordered, cow_message_v
 int cow_header_begin(const cow_source *source, uint64_t address, cow_header *header);
 int cow_header_messages(const cow_source *source, cow_header *header, cow_message_visitor *visit, void *context);
 void cow_header_free(cow_header *header);
-/* All three. */
-int cow_header_visit(const cow_source *source, uint64_t address, cow_message_visitor *visit, void *context);
+/* All three; what the start of HEADER says stays. */
+int cow_header_visit(const cow_source *source, uint64_t address, cow_header *header, cow_message_visitor *visit,
+                     void *context);
 
 /* The extent of a dataset in its first dimension becomes EXTENT, where it is FORMER. WRITE is as READ of a source. 1; 0 and -1 as above. */
 typedef int cow_header_writer(void *context, uint64_t address, const void *bytes, size_t size);
@@ -121,5 +122,14 @@ bool cow_link_parse(const uint8_t *message, size_t size, cow_link_parts *parts);
 
 /* N bytes, at most 8, as a number. */
 uint64_t cow_get_bytes(const uint8_t *p, unsigned n);
+
+static inline bool cow_is_power(uint64_t v)
+{
+    return v > 0 && (v & (v - 1)) == 0;
+}
+static inline unsigned cow_log2(uint64_t v)
+{
+    return 63 - (unsigned)__builtin_clzll(v | 1);
+}
 
 #endif

@@ -43,11 +43,12 @@ int cow_links_find(const cow_source *source, uint64_t group, bool dense, size_t 
                    uint64_t addresses[])
 {
     wanted w = {.n = n, .names = names, .addresses = addresses};
+    cow_header header;
     cow_dense *heap;
     int status;
 
     memset(addresses, 0xff, n * sizeof *addresses);
-    if ((status = cow_header_visit(source, group, look, &w)) <= 0 || !w.heap)
+    if ((status = cow_header_visit(source, group, &header, look, &w)) <= 0 || !w.heap)
         return status;
     if (!dense || (status = cow_dense_parse(source, group, &heap)) <= 0)
         return dense ? status : 0;
@@ -65,7 +66,8 @@ bool cow_links_lack(const cow_source *source, uint64_t group, const char *name)
                 .names = &name,
                 .addresses = &address,
                 .heap = true}; /* who says nothing of its links may have others */
-    const int status = cow_header_visit(source, group, look, &w);
+    cow_header header;
+    const int status = cow_header_visit(source, group, &header, look, &w);
 
     if (status < 0)
         cow_error_clear();

@@ -63,13 +63,9 @@ int cow_small_group_read(const cow_source *source, uint64_t address, cow_small_g
     int status;
 
     *group = (cow_small_group){0};
-    if ((status = cow_header_begin(source, address, &header)) > 0)
-        status = (header.start[5] & ~(COW_HEADER_TIMES | 3)) == 0
-                     ? cow_header_messages(source, &header, take_message, &r)
-                     : 0;
+    status = cow_header_visit(source, address, &header, take_message, &r);
     group->times = header.start[5] & COW_HEADER_TIMES;
-    cow_header_free(&header);
-    return status > 0 ? r.info && r.settings : status;
+    return status > 0 ? (header.start[5] & ~(COW_HEADER_TIMES | 3)) == 0 && r.info && r.settings : status;
 }
 
 void cow_small_group_free(cow_small_group *group)

@@ -150,6 +150,7 @@ bool cow_layout_still_shares(cow_layout_still *still)
     const cow_source *source = cow_still_source(still->still);
     uint8_t superblock[COW_SUPERBLOCK_MAX];
     uint64_t extension;
+    cow_header header;
     int status;
 
     if (still->shares_known)
@@ -157,7 +158,7 @@ bool cow_layout_still_shares(cow_layout_still *still)
     still->shares_known = true;
     if ((status = cow_source_bring(source, 0, superblock, sizeof superblock)) > 0 &&
         (extension = cow_superblock_extension(superblock)) != UINT64_MAX)
-        status = cow_header_visit(source, extension, look_for_shares, &still->shares);
+        status = cow_header_visit(source, extension, &header, look_for_shares, &still->shares);
     if (status <= 0)
         still->shares = true;
     cow_error_clear();
