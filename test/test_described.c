@@ -100,7 +100,7 @@ static int write_image(void *context, uint64_t address, const void *bytes, size_
 }
 
 /* Places that are put into the bytes are those that HDF5 tells; and the extent that was put there. */
-static void put_chunks(image *all, const cow_source *source, const cow_described *d, const found *f, unsigned rank)
+static void put_chunks(image *all, const cow_source *source, const cow_dataset_header *d, const found *f, unsigned rank)
 {
     const uint64_t count = f->count, extent = d->extent[0] + 2 * below(3);
     found now = {calloc(count + 1, sizeof *now.place), 2, count};
@@ -166,7 +166,7 @@ static void compare_chunks(uint64_t count, unsigned sparse, bool filtered, unsig
     const unsigned more = (unsigned)below(4); /* than elements */
     image all = {0};
     cow_source source;
-    cow_described d;
+    cow_dataset_header d;
     cow_chunk_index *index;
     uint64_t address;
 
@@ -201,9 +201,9 @@ static void compare_chunks(uint64_t count, unsigned sparse, bool filtered, unsig
     dataset = H5Dopen2(file, "d", H5P_DEFAULT);
     assert_true(H5Dchunk_iter(dataset, H5P_DEFAULT, note, &f) >= 0);
     source = load(&all);
-    assert_int_equal(cow_described_read(&source, address_of(dataset), &d), 1);
-    assert_int_equal(d.layout, COW_DESCRIBED_CHUNKED);
-    assert_int_equal(d.filters, filtered ? COW_DESCRIBED_FLETCHER32 : COW_DESCRIBED_PLAIN);
+    assert_int_equal(cow_dataset_header_read(&source, address_of(dataset), &d), 1);
+    assert_int_equal(d.layout, COW_DATASET_HEADER_CHUNKED);
+    assert_int_equal(d.filters, filtered ? COW_DATASET_HEADER_FLETCHER32 : COW_DATASET_HEADER_PLAIN);
     assert_int_equal(d.rank, rank);
     for (unsigned k = 0; k < rank; k++) {
         assert_int_equal(d.extent[k], extent[k]);
@@ -239,7 +239,7 @@ static void compare_chunks(uint64_t count, unsigned sparse, bool filtered, unsig
 
         all.bytes[at] = (uint8_t)below(256);
         source.unchecked = n % 2;
-        if (cow_described_read(&source, address, &d) > 0 && d.layout == COW_DESCRIBED_CHUNKED &&
+        if (cow_dataset_header_read(&source, address, &d) > 0 && d.layout == COW_DATASET_HEADER_CHUNKED &&
             d.index != UINT64_MAX && cow_chunk_index_open(&source, d.index, filtered, n % 2, &index) > 0) {
             for (unsigned k = 0; k < 20; k++) {
                 uint64_t i = k < 10 ? below(count + 1) : splitmix64(&dice) >> below(64);
@@ -253,7 +253,7 @@ static void compare_chunks(uint64_t count, unsigned sparse, bool filtered, unsig
         all.bytes[at] = before;
     }
     source.unchecked = false;
-    assert_int_equal(cow_described_read(&source, address, &d), 1);
+    assert_int_equal(cow_dataset_header_read(&source, address, &d), 1);
     if (!filtered && d.index != UINT64_MAX)
         put_chunks(&all, &source, &d, &f, rank);
     free(all.bytes);
@@ -288,9 +288,9 @@ static void compare_dataset(const cow_source *source, hid_t dataset)
     hsize_t extent[32], most[32];
     int rank = H5Sget_simple_extent_dims(space, extent, most);
     H5D_fill_value_t defined;
-    cow_described d;
+    cow_dataset_header d;
 
-    if (cow_described_read(source, address_of(dataset), &d) == 1) {
+    if (cow_dataset_header_read(source, address_of(dataset), &d) == 1) {
         hbool_t times;
         unsigned order, compact, dense;
 
@@ -303,14 +303,14 @@ static void compare_dataset(const cow_source *source, hid_t dataset)
             assert_int_equal(d.extent[k], extent[k]);
             assert_int_equal(d.maximum[k], most[k]);
         }
-        assert_int_equal(d.layout == COW_DESCRIBED_VIRTUAL, H5Pget_layout(dcpl) == H5D_VIRTUAL);
-        assert_int_equal(d.fill, defined == H5D_FILL_VALUE_UNDEFINED      ? COW_DESCRIBED_UNDEFINED
-                                 : defined == H5D_FILL_VALUE_USER_DEFINED ? COW_DESCRIBED_USER
-                                                                          : COW_DESCRIBED_DEFAULT);
-        assert_int_equal(d.filters == COW_DESCRIBED_PLAIN, H5Pget_nfilters(dcpl) == 0);
+        assert_int_equal(d.layout == COW_DATASET_HEADER_VIRTUAL, H5Pget_layout(dcpl) == H5D_VIRTUAL);
+        assert_int_equal(d.fill, defined == H5D_FILL_VALUE_UNDEFINED      ? COW_DATASET_HEADER_UNDEFINED
+                                 : defined == H5D_FILL_VALUE_USER_DEFINED ? COW_DATASET_HEADER_USER
+                                                                          : COW_DATASET_HEADER_DEFAULT);
+        assert_int_equal(d.filters == COW_DATASET_HEADER_PLAIN, H5Pget_nfilters(dcpl) == 0);
         assert_int_equal(d.times, times);
         assert_int_equal(d.usual, order == 0 && compact == 8 && dense == 6);
-        if (d.layout == COW_DESCRIBED_VIRTUAL) {
+        if (d.layout == COW_DATASET_HEADER_VIRTUAL) {
             char file[60], name[60], their_file[60] = "", their_name[60] = "";
             uint64_t mappings;
             size_t theirs;
@@ -320,7 +320,7 @@ static void compare_dataset(const cow_source *source, hid_t dataset)
                 H5Pget_virtual_filename(dcpl, 0, their_file, sizeof their_file);
                 H5Pget_virtual_dsetname(dcpl, 0, their_name, sizeof their_name);
             }
-            assert_int_equal(cow_described_source(source, &d, sizeof file, file, name, &mappings), 1);
+            assert_int_equal(cow_dataset_header_source(source, &d, sizeof file, file, name, &mappings), 1);
             assert_int_equal(mappings, theirs);
             assert_string_equal(file, their_file);
             assert_string_equal(name, their_name);

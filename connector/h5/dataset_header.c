@@ -16,16 +16,16 @@
 #define EXTENSIBLE     4
 
 typedef struct reading {
-    cow_described *to;
+    cow_dataset_header *to;
     bool space, type, layout;
 } reading;
 
-static bool take_space(cow_described *to, const uint8_t *p, size_t size)
+static bool take_space(cow_dataset_header *to, const uint8_t *p, size_t size)
 {
     size_t each = 8;
 
     /* version 2, of a simple one */
-    if (size < 4 || p[0] != 2 || p[1] > COW_DESCRIBED_RANK || p[2] & ~1 || p[3] > 1)
+    if (size < 4 || p[0] != 2 || p[1] > COW_DATASET_HEADER_RANK || p[2] & ~1 || p[3] > 1)
         return false;
     to->rank = p[1];
     if (p[2] & 1)
@@ -39,7 +39,7 @@ static bool take_space(cow_described *to, const uint8_t *p, size_t size)
     return true;
 }
 
-static bool take_chunked(cow_described *to, const uint8_t *p, size_t size)
+static bool take_chunked(cow_dataset_header *to, const uint8_t *p, size_t size)
 {
     size_t at = 5;
     unsigned dimensions, width;
@@ -49,7 +49,7 @@ static bool take_chunked(cow_described *to, const uint8_t *p, size_t size)
     to->whole_edges = p[2] & 1;
     dimensions = p[3];
     width = p[4];
-    if (dimensions < 2 || dimensions > COW_DESCRIBED_RANK + 1 || width < 1 || width > 8 ||
+    if (dimensions < 2 || dimensions > COW_DATASET_HEADER_RANK + 1 || width < 1 || width > 8 ||
         size < 5 + (size_t)dimensions * width + 1 + 5 + 8)
         return false;
     for (unsigned d = 0; d + 1 < dimensions; d++, at += width)
@@ -61,11 +61,11 @@ static bool take_chunked(cow_described *to, const uint8_t *p, size_t size)
     if (p[at++] != EXTENSIBLE)
         return false;
     to->index = cow_get64(p + at + 5);
-    to->layout = COW_DESCRIBED_CHUNKED;
+    to->layout = COW_DATASET_HEADER_CHUNKED;
     return true;
 }
 
-static bool take_layout(cow_described *to, const uint8_t *p, size_t size)
+static bool take_layout(cow_dataset_header *to, const uint8_t *p, size_t size)
 {
     if (size < 2)
         return false;
@@ -76,28 +76,30 @@ static bool take_layout(cow_described *to, const uint8_t *p, size_t size)
     if (p[1] == LAYOUT_VIRTUAL) {
         if (size < 14)
             return false;
-        to->layout = COW_DESCRIBED_VIRTUAL;
+        to->layout = COW_DATASET_HEADER_VIRTUAL;
         to->heap = cow_get64(p + 2);
         to->number = cow_get32(p + 10);
     }
     return true;
 }
 
-static bool take_filters(cow_described *to, const uint8_t *p, size_t size)
+static bool take_filters(cow_dataset_header *to, const uint8_t *p, size_t size)
 {
     if (size < 2 || p[0] != 2)
         return false;
-    to->filters = p[1] == 0                                                  ? COW_DESCRIBED_PLAIN
-                  : p[1] == 1 && size >= 4 && cow_get16(p + 2) == FLETCHER32 ? COW_DESCRIBED_FLETCHER32
-                                                                             : COW_DESCRIBED_FILTERED;
+    to->filters = p[1] == 0                                                  ? COW_DATASET_HEADER_PLAIN
+                  : p[1] == 1 && size >= 4 && cow_get16(p + 2) == FLETCHER32 ? COW_DATASET_HEADER_FLETCHER32
+                                                                             : COW_DATASET_HEADER_FILTERED;
     return true;
 }
 
-static bool take_fill(cow_described *to, const uint8_t *p, size_t size)
+static bool take_fill(cow_dataset_header *to, const uint8_t *p, size_t size)
 {
     if (size < 2 || p[0] != 3 || p[1] & 0xc0)
         return false;
-    to->fill = p[1] & 0x10 ? COW_DESCRIBED_UNDEFINED : p[1] & 0x20 ? COW_DESCRIBED_USER : COW_DESCRIBED_DEFAULT;
+    to->fill = p[1] & 0x10   ? COW_DATASET_HEADER_UNDEFINED
+               : p[1] & 0x20 ? COW_DATASET_HEADER_USER
+                             : COW_DATASET_HEADER_DEFAULT;
     to->fill_time = p[1] >> 2 & 3;
     return true;
 }
@@ -114,7 +116,7 @@ static int take_message(void *context, const uint8_t *message, size_t prefix, si
         return !shared && take_space(r->to, body, length);
     case COW_MESSAGE_TYPE:
         r->type = true;
-        if (!shared && length <= COW_DESCRIBED_TYPE) {
+        if (!shared && length <= COW_DATASET_HEADER_TYPE) {
             memcpy(r->to->type, body, length);
             r->to->type_size = length;
         }
@@ -136,7 +138,7 @@ static int take_message(void *context, const uint8_t *message, size_t prefix, si
     }
 }
 
-int cow_described_read(const cow_source *source, uint64_t address, cow_described *described)
+int cow_dataset_header_read(const cow_source *source, uint64_t address, cow_dataset_header *described)
 {
     cow_header header;
     reading r = {.to = described};
@@ -145,9 +147,9 @@ int cow_described_read(const cow_source *source, uint64_t address, cow_described
     described->address = address;
     described->type_size = 0;
     described->rank = 0;
-    described->layout = COW_DESCRIBED_OTHER;
-    described->filters = COW_DESCRIBED_PLAIN;
-    described->fill = COW_DESCRIBED_DEFAULT;
+    described->layout = COW_DATASET_HEADER_OTHER;
+    described->filters = COW_DATASET_HEADER_PLAIN;
+    described->fill = COW_DATASET_HEADER_DEFAULT;
     described->fill_time = FILL_TIME_IF_SET;
     described->bare = true;
     status = cow_header_visit(source, address, &header, take_message, &r);
@@ -173,8 +175,8 @@ static bool take_text(const uint8_t **p, const uint8_t *end, size_t size, char t
     return true;
 }
 
-int cow_described_source(const cow_source *source, const cow_described *described, size_t size, char file[],
-                         char dataset[], uint64_t *mappings)
+int cow_dataset_header_source(const cow_source *source, const cow_dataset_header *described, size_t size, char file[],
+                              char dataset[], uint64_t *mappings)
 {
     uint8_t *bytes;
     size_t length = 0;

@@ -5,40 +5,40 @@
 
 #include "h5/header.h"
 
-#define COW_DESCRIBED_RANK 32
+#define COW_DATASET_HEADER_RANK 32
 
-typedef enum cow_described_layout {
-    COW_DESCRIBED_CHUNKED, /* with one unlimited dimension, the first one */
-    COW_DESCRIBED_VIRTUAL,
-    COW_DESCRIBED_OTHER,
-} cow_described_layout;
+typedef enum cow_dataset_header_layout {
+    COW_DATASET_HEADER_CHUNKED, /* with one unlimited dimension, the first one */
+    COW_DATASET_HEADER_VIRTUAL,
+    COW_DATASET_HEADER_OTHER,
+} cow_dataset_header_layout;
 
-typedef enum cow_described_filters {
-    COW_DESCRIBED_PLAIN,      /* none */
-    COW_DESCRIBED_FLETCHER32, /* nothing but that */
-    COW_DESCRIBED_FILTERED,   /* others */
-} cow_described_filters;
+typedef enum cow_dataset_header_filters {
+    COW_DATASET_HEADER_PLAIN,      /* none */
+    COW_DATASET_HEADER_FLETCHER32, /* nothing but that */
+    COW_DATASET_HEADER_FILTERED,   /* others */
+} cow_dataset_header_filters;
 
-typedef enum cow_described_fill {
-    COW_DESCRIBED_DEFAULT,
-    COW_DESCRIBED_UNDEFINED,
-    COW_DESCRIBED_USER,
-} cow_described_fill;
+typedef enum cow_dataset_header_fill {
+    COW_DATASET_HEADER_DEFAULT,
+    COW_DATASET_HEADER_UNDEFINED,
+    COW_DATASET_HEADER_USER,
+} cow_dataset_header_fill;
 
-#define COW_DESCRIBED_TYPE 1024
+#define COW_DATASET_HEADER_TYPE 1024
 
-typedef struct cow_described cow_described;
-struct cow_described {
+typedef struct cow_dataset_header cow_dataset_header;
+struct cow_dataset_header {
     uint64_t address; /* of the header */
     unsigned rank;
-    uint64_t extent[COW_DESCRIBED_RANK], maximum[COW_DESCRIBED_RANK]; /* UINT64_MAX: unlimited */
-    uint8_t type[COW_DESCRIBED_TYPE]; /* its message, as H5Tdecode takes it behind two bytes */
-    size_t type_size;                 /* 0: it is named, or longer */
-    cow_described_layout layout;
-    cow_described_filters filters;
-    cow_described_fill fill;
+    uint64_t extent[COW_DATASET_HEADER_RANK], maximum[COW_DATASET_HEADER_RANK]; /* UINT64_MAX: unlimited */
+    uint8_t type[COW_DATASET_HEADER_TYPE]; /* its message, as H5Tdecode takes it behind two bytes */
+    size_t type_size;                      /* 0: it is named, or longer */
+    cow_dataset_header_layout layout;
+    cow_dataset_header_filters filters;
+    cow_dataset_header_fill fill;
     unsigned fill_time; /* as H5D_fill_time_t says it */
-    uint64_t chunk[COW_DESCRIBED_RANK];
+    uint64_t chunk[COW_DATASET_HEADER_RANK];
     bool usual, times;     /* attributes are kept as HDF5 does by default; times are kept */
     bool bare;             /* it has neither attributes nor a comment */
     bool whole_edges;      /* chunks that the extent cuts are not filtered */
@@ -49,11 +49,11 @@ struct cow_described {
 };
 
 /* 1; 0: it is no dataset, or one that is not known here, or there is no memory; -1: recorded. */
-int cow_described_read(const cow_source *source, uint64_t address, cow_described *described);
+int cow_dataset_header_read(const cow_source *source, uint64_t address, cow_dataset_header *described);
 
 /* The first mapping of a virtual dataset: source file and source dataset, each "" where it has SIZE bytes or more, or there is no mapping,
  * and how many there are. As above. */
-int cow_described_source(const cow_source *source, const cow_described *described, size_t size, char file[],
-                         char dataset[], uint64_t *mappings);
+int cow_dataset_header_source(const cow_source *source, const cow_dataset_header *described, size_t size, char file[],
+                              char dataset[], uint64_t *mappings);
 
 #endif

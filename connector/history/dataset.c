@@ -378,7 +378,7 @@ static void take_storage(cow_array *array, const cow_layout_dataset_row *row)
 /* Everything of the state that follows from root record, row and the native object. TOLD, what its header says, or else its creation
  * properties DCPL, which become the state's, also when it fails. NATIVE NULL: it is not open, and its type is OWN, one of HDF5's own. Takes
  * one reference. */
-static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t dcpl, const cow_described *told,
+static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t dcpl, const cow_dataset_header *told,
                                  hid_t own, uint64_t address, bool snapshot, const cow_root *root, uint64_t root_offset,
                                  const cow_layout_dataset_row *row)
 {
@@ -403,7 +403,7 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
                              .row = *row,
                              .dcpl = H5I_INVALID_HID,
                              .told = H5I_INVALID_HID,
-                             .usual = told != NULL && told->usual && told->fill == COW_DESCRIBED_DEFAULT,
+                             .usual = told != NULL && told->usual && told->fill == COW_DATASET_HEADER_DEFAULT,
                              .times = told != NULL && told->times};
     array = &dataset->array;
     if (native != NULL)
@@ -437,8 +437,8 @@ static cow_dataset *dataset_make(cow_file *file, void *native, bool named, hid_t
     memcpy(array->maximum, root->maximum, sizeof array->maximum);
     cow_grid_init(&array->grid, root->rank, root->chunk, root->maximum);
     if (load_fill(array, dataset->dcpl,
-                  told != NULL && told->fill == COW_DESCRIBED_UNDEFINED ? H5D_FILL_VALUE_UNDEFINED
-                                                                        : H5D_FILL_VALUE_DEFAULT,
+                  told != NULL && told->fill == COW_DATASET_HEADER_UNDEFINED ? H5D_FILL_VALUE_UNDEFINED
+                                                                             : H5D_FILL_VALUE_DEFAULT,
                   row, root) < 0 ||
         (array->index = cow_index_open(file->index, &array->grid, root)) == NULL)
         goto failed;
@@ -780,32 +780,32 @@ int cow_dataset_source(hid_t dcpl, uint64_t *number)
 }
 
 /* The same from what the object's header says, in the bytes of SOURCE. -1: that is not to be had; no error is recorded. */
-static int source_in(const cow_source *source, uint64_t address, cow_described *told, uint64_t *number)
+static int source_in(const cow_source *source, uint64_t address, cow_dataset_header *told, uint64_t *number)
 {
     char where[COW_MARKED_MAX], name[COW_MARKED_MAX];
     uint64_t mappings;
     int kind;
 
-    if (cow_described_read(source, address, told) <= 0)
+    if (cow_dataset_header_read(source, address, told) <= 0)
         return -1;
-    if (told->layout != COW_DESCRIBED_VIRTUAL)
+    if (told->layout != COW_DATASET_HEADER_VIRTUAL)
         return 0;
-    if (cow_described_source(source, told, COW_MARKED_MAX, where, name, &mappings) <= 0)
+    if (cow_dataset_header_source(source, told, COW_MARKED_MAX, where, name, &mappings) <= 0)
         return -1;
     kind = kind_of(name, mappings, number);
-    return kind > 0 && told->fill == COW_DESCRIBED_USER ? -1 : strcmp(where, ".") == 0 ? kind : 0;
+    return kind > 0 && told->fill == COW_DATASET_HEADER_USER ? -1 : strcmp(where, ".") == 0 ? kind : 0;
 }
 
 /* In a file that is written a header that was committed and has not changed since is as HDF5 has it. That it is one: the object is no changed
  * one, and the row of its dataset leads to it, while the place of an object that is gone is only given to new ones, which are changed. Only
  * heads are opened so often that it matters. */
-static int source_written(cow_file *file, uint64_t address, cow_described *told, uint64_t *number)
+static int source_written(cow_file *file, uint64_t address, cow_dataset_header *told, uint64_t *number)
 {
     cow_layout_dataset_row row;
 
     if (cow_changes_flags(file, address) != 0 || cow_changes_somewhere(file) ||
         source_in(cow_still_source(cow_layout_still_bytes(file->written)), address, told, number) != 1 ||
-        !told->usual || told->fill != COW_DESCRIBED_DEFAULT)
+        !told->usual || told->fill != COW_DATASET_HEADER_DEFAULT)
         return -1;
     if (cow_dataset_row_read(file, *number, &row) < 0) {
         cow_error_clear();
@@ -814,7 +814,7 @@ static int source_written(cow_file *file, uint64_t address, cow_described *told,
     return row.head == address && row.root != COW_NO_NODE ? 1 : -1;
 }
 
-static int source_told(cow_file *file, uint64_t address, cow_described *told, uint64_t *number)
+static int source_told(cow_file *file, uint64_t address, cow_dataset_header *told, uint64_t *number)
 {
     if (file->still != NULL)
         return source_in(cow_still_source(cow_layout_still_bytes(file->still)), address, told, number);
@@ -858,7 +858,7 @@ int cow_dataset_attach(cow_file *file, void *native, bool named, cow_dataset **d
     H5O_info2_t info;
     uint64_t address, number = 0, offset;
     cow_layout_dataset_row row;
-    cow_described told;
+    cow_dataset_header told;
     cow_root root;
     hid_t dcpl = H5I_INVALID_HID;
     bool snapshot;
@@ -918,7 +918,7 @@ static cow_dataset *make_unopened(cow_file *file, uint64_t address, bool bare)
 {
     uint64_t number = 0, offset;
     cow_layout_dataset_row row;
-    cow_described told;
+    cow_dataset_header told;
     cow_root root;
     hid_t own;
 
@@ -966,14 +966,14 @@ int cow_dataset_attach_bare(cow_file *file, uint64_t address, const char *name, 
 int cow_dataset_has_attributes(cow_dataset *dataset)
 {
     cow_file *file = dataset->file;
-    cow_described told;
+    cow_dataset_header told;
     H5O_info2_t info;
 
     if (dataset->native == NULL && dataset->bare && cow_changes_bare(file, dataset->address))
         return 0;
     if (dataset->native == NULL && file->written != NULL && !cow_changes_somewhere(file) &&
         (cow_changes_flags(file, dataset->address) & ~COW_CHANGED_ARRAY) == 0 &&
-        cow_described_read(cow_still_source(cow_layout_still_bytes(file->written)), dataset->address, &told) > 0 &&
+        cow_dataset_header_read(cow_still_source(cow_layout_still_bytes(file->written)), dataset->address, &told) > 0 &&
         told.bare)
         return 0;
     if (!hold_quietly(dataset))

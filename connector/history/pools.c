@@ -260,7 +260,7 @@ static cow_table *open_slots(const cow_file *file, uint32_t id, unsigned rank)
 }
 
 /* Where the bytes of chunks are, and that they may be read by several threads. */
-static void find_apart(const cow_file *file, cow_chunk_store *store, const cow_described *raw)
+static void find_apart(const cow_file *file, cow_chunk_store *store, const cow_dataset_header *raw)
 {
     if (raw != NULL)
         cow_native_chunk_store_look(store, cow_layout_still_bytes(cow_file_tables(file)), raw);
@@ -271,9 +271,9 @@ static void find_apart(const cow_file *file, cow_chunk_store *store, const cow_d
 }
 
 /* Is TYPE, of a dataset of which LIKE is what its header says (NULL: that is not known), that of RAW? */
-static bool is_like(hid_t type, const cow_described *like, const cow_described *raw)
+static bool is_like(hid_t type, const cow_dataset_header *like, const cow_dataset_header *raw)
 {
-    uint8_t encoded[2 + COW_DESCRIBED_TYPE];
+    uint8_t encoded[2 + COW_DATASET_HEADER_TYPE];
     size_t size = sizeof encoded;
 
     if (like != NULL)
@@ -283,18 +283,19 @@ static bool is_like(hid_t type, const cow_described *like, const cow_described *
 }
 
 /* Without opening its raw data, where its chunks have no filters and are of TYPE, as LIKE tells: 1; 0: that is to be opened; -1. */
-static int pool_open_closed(cow_file *file, opened *o, hid_t type, const cow_described *like, const cow_described *raw)
+static int pool_open_closed(cow_file *file, opened *o, hid_t type, const cow_dataset_header *like,
+                            const cow_dataset_header *raw)
 {
     cow_pool_entry *entry = &o->entry;
     char name[COW_PATH_MAX];
     cow_chunk_store *store;
     cow_table *table;
 
-    if (raw->filters != COW_DESCRIBED_PLAIN || raw->type_size == 0 || cow_type_is_heap(type, true) != 0 ||
+    if (raw->filters != COW_DATASET_HEADER_PLAIN || raw->type_size == 0 || cow_type_is_heap(type, true) != 0 ||
         !is_like(type, like, raw) || cow_layout_still_shape(raw, H5Tget_size(type), &entry->raw) < 0)
         return 0;
     entry->plain_edges = raw->whole_edges;
-    o->told = raw->fill == COW_DESCRIBED_DEFAULT;
+    o->told = raw->fill == COW_DATASET_HEADER_DEFAULT;
     o->fill_time = raw->fill_time;
     snprintf(name, sizeof name, "pool %u", entry->id);
     if ((entry->type = cow_kept_type_new(type)) == NULL)
@@ -321,7 +322,7 @@ failed:
 }
 
 /* RAW_DATA: of one that was just made. Takes it, also when it fails; NULL: it is opened. */
-static int pool_open(cow_file *file, opened *o, const cow_described *raw, void *raw_data)
+static int pool_open(cow_file *file, opened *o, const cow_dataset_header *raw, void *raw_data)
 {
     cow_pool_entry *entry = &o->entry;
     char name[COW_PATH_MAX];
@@ -449,10 +450,10 @@ static opened *place_for(cow_file *file, uint32_t id)
     return o;
 }
 
-const cow_pool_entry *cow_pools_get_like(cow_file *file, uint32_t id, hid_t type, const cow_described *like)
+const cow_pool_entry *cow_pools_get_like(cow_file *file, uint32_t id, hid_t type, const cow_dataset_header *like)
 {
     opened *o = find(file->pools, id);
-    cow_described raw;
+    cow_dataset_header raw;
     bool looked;
     int status = 0;
 

@@ -30,7 +30,7 @@ void cow_pools_close(cow_file *file);
 /* Pool ID, opened where it is not; valid until the next call. */
 const cow_pool_entry *cow_pools_get(cow_file *file, uint32_t id);
 /* The same, perhaps without opening it: TYPE is that of an open dataset of which LIKE is what its header says, or NULL. */
-const cow_pool_entry *cow_pools_get_like(cow_file *file, uint32_t id, hid_t type, const cow_described *like);
+const cow_pool_entry *cow_pools_get_like(cow_file *file, uint32_t id, hid_t type, const cow_dataset_header *like);
 /* The creation properties of pool ID, which stay its own. H5I_INVALID_HID: the error. */
 hid_t cow_pools_dcpl(cow_file *file, uint32_t id);
 /* Open datasets that use it: what nobody uses, and wrote to, is closed again when very many pools are open. */

@@ -58,9 +58,9 @@ bool cow_still_find(const cow_layout_still *s, uint64_t group, const char *path,
 /* Do the bytes of the table at ADDRESS say what HDF5 has? */
 bool cow_still_current(const cow_layout_still *s, uint64_t address);
 /* Has the dataset rows of this kind? RANK: of slots. */
-bool cow_is_row(cow_table_kind kind, unsigned rank, const cow_described *d);
+bool cow_is_row(cow_table_kind kind, unsigned rank, const cow_dataset_header *d);
 /* And *ROW_SIZE. */
-bool cow_is_log_row(const cow_described *d, size_t *row_size);
+bool cow_is_log_row(const cow_dataset_header *d, size_t *row_size);
 
 /* The members of a row of the log, in their order: how h5cow makes them. */
 typedef enum { COW_COLUMN_TEXT, COW_COLUMN_NUMBER, COW_COLUMN_BYTE } cow_column_kind;

@@ -98,7 +98,7 @@ size_t cow_column_stored(cow_column_kind kind)
 }
 
 /* As H5Tpack makes it, with all members that there are. */
-bool cow_is_log_row(const cow_described *d, size_t *row_size)
+bool cow_is_log_row(const cow_dataset_header *d, size_t *row_size)
 {
     message m = {d->type, d->type_size};
     size_t size = 0, offset = 0;
@@ -130,7 +130,7 @@ static bool is_row_of_numbers(message *m, const char *const names[], size_t n)
     return good && m->left == 0;
 }
 
-bool cow_is_row(cow_table_kind kind, unsigned rank, const cow_described *d)
+bool cow_is_row(cow_table_kind kind, unsigned rank, const cow_dataset_header *d)
 {
     static const struct {
         const char *name;

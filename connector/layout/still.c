@@ -279,17 +279,18 @@ void *cow_layout_stand_in(const cow_layout_still *still, cow_loc file, uint64_t 
     return NULL;
 }
 
-bool cow_layout_still_raw(const cow_layout_still *still, uint32_t pool, cow_described *raw)
+bool cow_layout_still_raw(const cow_layout_still *still, uint32_t pool, cow_dataset_header *raw)
 {
     char path[COW_PATH_MAX];
     uint64_t address;
 
     cow_layout_raw_path(path, pool);
     return cow_still_find(still, still->place.at[COW_PLACE_RAW], path, &address) &&
-           cow_described_read(cow_still_source(still->still), address, raw) > 0 && raw->layout == COW_DESCRIBED_CHUNKED;
+           cow_dataset_header_read(cow_still_source(still->still), address, raw) > 0 &&
+           raw->layout == COW_DATASET_HEADER_CHUNKED;
 }
 
-int cow_layout_still_shape(const cow_described *d, size_t element_size, cow_raw *raw)
+int cow_layout_still_shape(const cow_dataset_header *d, size_t element_size, cow_raw *raw)
 {
     *raw = (cow_raw){.rank = d->rank, .element_size = element_size, .chunk_bytes = element_size};
     if (d->rank < 1 || d->rank > COW_MAX_RANK || d->element_size != element_size)

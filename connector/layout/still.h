@@ -51,8 +51,8 @@ bool cow_layout_still_log_rows(const cow_layout_still *still, uint64_t *rows);
 void *cow_layout_stand_in(const cow_layout_still *still, cow_loc file, uint64_t *address);
 
 /* What raw/<pool> is; false: open it. */
-bool cow_layout_still_raw(const cow_layout_still *still, uint32_t pool, cow_described *raw);
+bool cow_layout_still_raw(const cow_layout_still *still, uint32_t pool, cow_dataset_header *raw);
 /* Its shape, where its elements have ELEMENT_SIZE bytes in memory and in the file. -1: it is not that of a pool, without a recorded error. */
-int cow_layout_still_shape(const cow_described *d, size_t element_size, cow_raw *raw);
+int cow_layout_still_shape(const cow_dataset_header *d, size_t element_size, cow_raw *raw);
 
 #endif

@@ -194,13 +194,14 @@ static void table_close(cow_table *table)
 }
 
 /* Is it as the table's dataset should be? Else HDF5 says what is wrong. */
-static bool fits(const cow_layout_still *s, const cow_described *d, size_t row_size, bool summed)
+static bool fits(const cow_layout_still *s, const cow_dataset_header *d, size_t row_size, bool summed)
 {
-    const cow_described_filters filters = summed ? COW_DESCRIBED_FLETCHER32 : COW_DESCRIBED_PLAIN;
+    const cow_dataset_header_filters filters = summed ? COW_DATASET_HEADER_FLETCHER32 : COW_DATASET_HEADER_PLAIN;
 
-    return d->layout == COW_DESCRIBED_CHUNKED && d->rank == 1 && d->maximum[0] == UINT64_MAX && d->filters == filters &&
-           !d->whole_edges && d->fill != COW_DESCRIBED_USER && d->element_size == row_size &&
-           d->chunk[0] <= MOST_CHUNK / row_size && d->extent[0] <= cow_still_source(s->still)->end / row_size;
+    return d->layout == COW_DATASET_HEADER_CHUNKED && d->rank == 1 && d->maximum[0] == UINT64_MAX &&
+           d->filters == filters && !d->whole_edges && d->fill != COW_DATASET_HEADER_USER &&
+           d->element_size == row_size && d->chunk[0] <= MOST_CHUNK / row_size &&
+           d->extent[0] <= cow_still_source(s->still)->end / row_size;
 }
 
 static const struct {
@@ -242,14 +243,14 @@ static bool find_table(const cow_layout_still *s, cow_table_kind kind, uint32_t 
 }
 
 /* What the header of a dataset says, where its bytes are what HDF5 has. */
-static bool describe(const cow_layout_still *s, uint64_t address, cow_described *d)
+static bool describe(const cow_layout_still *s, uint64_t address, cow_dataset_header *d)
 {
     return address != UINT64_MAX && cow_still_current(s, address) &&
-           cow_described_read(cow_still_source(s->still), address, d) > 0;
+           cow_dataset_header_read(cow_still_source(s->still), address, d) > 0;
 }
 
 /* NULL: not known here, or no memory. */
-static still_table *make_table(const cow_layout_still *still, uint64_t address, const cow_described *d)
+static still_table *make_table(const cow_layout_still *still, uint64_t address, const cow_dataset_header *d)
 {
     still_table *t = calloc(1, sizeof *t);
 
@@ -264,7 +265,7 @@ static still_table *make_table(const cow_layout_still *still, uint64_t address, 
                        .still = still,
                        .address = address,
                        .chunk_rows = d->chunk[0],
-                       .summed = d->filters == COW_DESCRIBED_FLETCHER32,
+                       .summed = d->filters == COW_DATASET_HEADER_FLETCHER32,
                        .chunk_number = UINT64_MAX};
     if (d->index != UINT64_MAX &&
         cow_chunk_index_open(cow_still_source(still->still), d->index, t->summed, false, &t->index) <= 0) {
@@ -277,7 +278,7 @@ static still_table *make_table(const cow_layout_still *still, uint64_t address, 
 cow_table *cow_layout_still_table(const cow_layout_still *still, cow_table_kind kind, uint32_t number, unsigned rank)
 {
     uint64_t address;
-    cow_described d;
+    cow_dataset_header d;
     still_table *t;
 
     if (still == NULL || !find_table(still, kind, number, &address) || !describe(still, address, &d) ||
@@ -295,7 +296,7 @@ cow_table *cow_layout_still_table(const cow_layout_still *still, cow_table_kind 
 cow_still_log *cow_still_log_open(const cow_layout_still *still, size_t *row_size)
 {
     const uint64_t address = still == NULL ? UINT64_MAX : still->place.at[COW_PLACE_LOG];
-    cow_described d;
+    cow_dataset_header d;
 
     return still != NULL && still->journal != NULL && describe(still, address, &d) && cow_is_log_row(&d, row_size) &&
                    fits(still, &d, *row_size, true)
@@ -344,10 +345,10 @@ int cow_still_log_append(cow_still_log *log, const void *bytes)
 
 bool cow_layout_still_log_rows(const cow_layout_still *still, uint64_t *rows)
 {
-    cow_described d;
+    cow_dataset_header d;
 
     if (still == NULL || still->settled || !describe(still, still->place.at[COW_PLACE_LOG], &d) ||
-        d.layout != COW_DESCRIBED_CHUNKED || d.rank != 1 ||
+        d.layout != COW_DATASET_HEADER_CHUNKED || d.rank != 1 ||
         d.extent[0] > cow_still_source(still->still)->end / COW_LEAST_LOG_ROW)
         return false;
     *rows = d.extent[0];

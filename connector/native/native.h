@@ -386,17 +386,17 @@ void *cow_native_table_dataset(cow_table *table);
  * the dataset handle given to it, also when it fails. DCPL: the creation properties of the dataset. */
 /* FILE: native; stored chunks are not larger than it. NULL: nobody else made the dataset. */
 cow_chunk_store *cow_native_chunk_store(void *file, void *raw_data, hid_t dcpl);
-struct cow_described;
+struct cow_dataset_header;
 struct cow_still;
 /* Of a file that stays as it is: chunks are looked for in its bytes before HDF5 is asked. RAW: what the header of the raw data says. */
 void cow_native_chunk_store_look(cow_chunk_store *store, const struct cow_still *still,
-                                 const struct cow_described *raw);
+                                 const struct cow_dataset_header *raw);
 /* After that, in a file that this process writes, of HDF5's number FILENO: its chunks are written as bytes as well, as long as HDF5 has not looked at the raw data, and has a
  * place for the chunk's in its index. */
 void cow_native_chunk_store_write(cow_chunk_store *store, cow_journal *journal, unsigned long fileno,
-                                  const struct cow_described *raw);
+                                  const struct cow_dataset_header *raw);
 /* For chunks without filters, whose bytes in memory and in the file are the same: OPEN opens the raw data where HDF5 is needed, with NUMBER. */
-cow_chunk_store *cow_native_chunk_store_closed(void *file, const struct cow_described *raw,
+cow_chunk_store *cow_native_chunk_store_closed(void *file, const struct cow_dataset_header *raw,
                                                void *(*open)(cow_loc file, uint32_t number), uint32_t number);
 /* Chunks may be read by other threads, below HDF5: its file is that of JOURNAL, which lives longer. */
 void cow_native_chunk_store_read_apart(cow_chunk_store *store, cow_journal *journal);

@@ -1,5 +1,5 @@
 /* The bytes of a file that stays as it is while it is open: one that is only read, through the journal, whose state is pinned. What HDF5 has
- * in memory is what they say. So datasets need not be opened to read what stands in them: described.h, chunk_index.h. */
+ * in memory is what they say. So datasets need not be opened to read what stands in them: h5/dataset_header.h, h5/chunk_index.h. */
 #ifndef COW_STILL_H
 #define COW_STILL_H
 

@@ -358,7 +358,7 @@ static bool chunks_bring(const cow_chunk_store *store, uint64_t place, const str
     return cow_journal_bring(((const file_chunks *)store)->journal, place, parts, n);
 }
 
-void cow_native_chunk_store_look(cow_chunk_store *store, const cow_still *still, const cow_described *raw)
+void cow_native_chunk_store_look(cow_chunk_store *store, const cow_still *still, const cow_dataset_header *raw)
 {
     file_chunks *c = (file_chunks *)store;
 
@@ -375,11 +375,11 @@ void cow_native_chunk_store_read_apart(cow_chunk_store *store, cow_journal *jour
 }
 
 void cow_native_chunk_store_write(cow_chunk_store *store, cow_journal *journal, unsigned long fileno,
-                                  const cow_described *raw)
+                                  const cow_dataset_header *raw)
 {
     file_chunks *c = (file_chunks *)store;
 
-    if (c->looking.index != NULL && raw->filters == COW_DESCRIBED_PLAIN)
+    if (c->looking.index != NULL && raw->filters == COW_DATASET_HEADER_PLAIN)
         c->writing = (writing){journal, fileno, raw->address};
 }
 
@@ -522,7 +522,7 @@ static file_chunks *new_chunks(void *file)
     return c;
 }
 
-cow_chunk_store *cow_native_chunk_store_closed(void *file, const cow_described *raw,
+cow_chunk_store *cow_native_chunk_store_closed(void *file, const cow_dataset_header *raw,
                                                void *(*open)(cow_loc file, uint32_t number), uint32_t number)
 {
     file_chunks *c = new_chunks(file);

@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t address[2], mappings, value;
     const uint8_t *found;
     size_t all;
-    cow_described d;
+    cow_dataset_header d;
     cow_chunk_index *index = NULL;
     cow_chunk_place place;
     cow_small_group group;
@@ -62,15 +62,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (cow_small_group_read(&source, cow_get16(data + 1), &group) > 0)
             assert(group.count <= COW_HEADER_LINKS);
         cow_small_group_free(&group);
-    } else if (cow_described_read(&source, cow_get16(data + 1), &d) > 0) {
-        assert(d.rank <= COW_DESCRIBED_RANK && d.type_size <= COW_DESCRIBED_TYPE);
+    } else if (cow_dataset_header_read(&source, cow_get16(data + 1), &d) > 0) {
+        assert(d.rank <= COW_DATASET_HEADER_RANK && d.type_size <= COW_DATASET_HEADER_TYPE);
         if (d.rank == 1 &&
             cow_header_resize(&source, cow_get16(data + 1), d.extent[0], d.extent[0] + 1, write_header, &source) < 0)
             abort();
-        if (d.layout == COW_DESCRIBED_VIRTUAL &&
-            cow_described_source(&source, &d, sizeof file, file, name, &mappings) > 0)
+        if (d.layout == COW_DATASET_HEADER_VIRTUAL &&
+            cow_dataset_header_source(&source, &d, sizeof file, file, name, &mappings) > 0)
             assert(strlen(file) < sizeof file && strlen(name) < sizeof name);
-        if (d.layout == COW_DESCRIBED_CHUNKED &&
+        if (d.layout == COW_DATASET_HEADER_CHUNKED &&
             cow_chunk_index_open(&source, d.index, data[0] & 4, data[0] & 8, &index) > 0)
             for (unsigned bit = 0; bit < 64; bit++)
                 if (cow_chunk_index_find(index, ((uint64_t)1 << bit) + bit, &place) < 0)
