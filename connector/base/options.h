@@ -32,7 +32,7 @@ typedef struct cow_options {
     char *message;       /* recorded in the version, or NULL */
     enum { COW_COMMIT_CLOSE, COW_COMMIT_FLUSH } commit; /* flush: every H5Fflush makes a version of its own */
     cow_compress compress;
-    size_t chunk_bytes;  /* target for the chunks of contiguous datasets, default 256 KiB */
+    size_t chunk_bytes;  /* at most, of the chunks of contiguous datasets, default 256 KiB */
     size_t cache_bytes;  /* chunk cache of one file, default 32 MiB */
     size_t memory_bytes; /* of what waits for the commit, and helps to find equal chunks, default 64 MiB */
     size_t

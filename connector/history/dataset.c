@@ -67,18 +67,49 @@ int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl)
     return bytes <= UINT32_MAX;
 }
 
-/* Chunks for a dataset that the application wanted contiguous: whole trailing dimensions first, up to BYTES. */
+/* The length of the pieces into which EXTENT is cut, MOST or a little less, which are together less than a twentieth longer than it. Few
+ * lengths, since datasets with equal chunks share a pool. 0: they would be shorter than LEAST. */
+static hsize_t even_piece(hsize_t extent, hsize_t most, hsize_t least)
+{
+    const hsize_t step = most < 64 ? 1 : most / 64;
+
+    for (hsize_t n = (extent - 1) / most + 1;; n++) {
+        hsize_t piece = (extent - 1) / n + 1;
+
+        piece = most - (most - piece) / step * step;
+        if (piece < least)
+            return 0;
+        if ((piece - extent % piece) % piece * 20 < extent)
+            return piece;
+    }
+}
+
+/* Chunks for a dataset that the application wanted contiguous, of at most BYTES and about equal: they are stored whole, with what is outside
+ * of the extent. The slowest dimension is cut that can be, of those before it only what would be too much, into chunks of a quarter of BYTES
+ * or more; less where no dimension can, as those of 19 x 19 x 19. */
 static void split_contiguous(int rank, const hsize_t extent[], size_t element, size_t bytes, hsize_t chunk[])
 {
-    hsize_t room = bytes / element > 0 ? bytes / element : 1;
+    const hsize_t room = bytes / element > 0 ? bytes / element : 1;
 
-    for (int d = rank - 1; d >= 0; d--) {
-        chunk[d] = extent[d] < room ? extent[d] : room;
-        if (chunk[d] == 0)
-            chunk[d] = 1;
-        room = chunk[d] == extent[d] ? room / chunk[d] : 1;
-        if (room == 0)
-            room = 1;
+    for (hsize_t least = room / 4;; least /= 2) {
+        for (int d = 0; d < rank; d++)
+            chunk[d] = extent[d] > 0 ? extent[d] : 1;
+        for (int d = 0; d < rank; d++) {
+            hsize_t others = 1, piece;
+
+            for (int i = 0; i < rank; i++)
+                others = i == d ? others : cow_times(others, chunk[i]);
+            if (others > room) {
+                chunk[d] = 1;
+                continue;
+            }
+            if (chunk[d] <= room / others)
+                return;
+            if ((piece = even_piece(chunk[d], room / others, (least + others - 1) / others)) > 0) {
+                chunk[d] = piece;
+                return;
+            }
+        }
     }
 }
 
