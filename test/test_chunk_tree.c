@@ -2,7 +2,7 @@
  * reads them, and goes on with them. */
 #include "h5/chunk_tree.h"
 #include "harness.h"
-#include "journal/fence.h"
+#include "h5/checksum.h"
 #include "random.h"
 
 #include <hdf5.h>

@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/map.h"
-#include "journal/fence.h"
+#include "h5/checksum.h"
 
 #include <stdlib.h>
 

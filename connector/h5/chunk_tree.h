@@ -8,7 +8,7 @@
 #ifndef COW_CHUNK_TREE_H
 #define COW_CHUNK_TREE_H
 
-#include "native/chunk_index.h"
+#include "h5/chunk_index.h"
 
 #define COW_CHUNK_TREE_RANK 32
 

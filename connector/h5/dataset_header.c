@@ -65,10 +65,28 @@ static bool take_chunked(cow_dataset_header *to, const uint8_t *p, size_t size)
     return true;
 }
 
+/* Version 3. */
+static bool take_tree(cow_dataset_header *to, const uint8_t *p, size_t size)
+{
+    const unsigned dimensions = size < 3 ? 0 : p[2];
+
+    if (dimensions < 2 || dimensions > COW_DATASET_HEADER_RANK + 1 || size < 11 + 4 * (size_t)dimensions)
+        return false;
+    to->index = cow_get64(p + 3);
+    for (unsigned d = 0; d + 1 < dimensions; d++)
+        if ((to->chunk[d] = cow_get32(p + 11 + 4 * d)) == 0)
+            return false;
+    to->element_size = cow_get32(p + 11 + 4 * (dimensions - 1));
+    to->layout = COW_DATASET_HEADER_TREE;
+    return to->element_size > 0;
+}
+
 static bool take_layout(cow_dataset_header *to, const uint8_t *p, size_t size)
 {
     if (size < 2)
         return false;
+    if (p[0] == 3 && p[1] == LAYOUT_CHUNKED)
+        return take_tree(to, p, size);
     if (p[0] != 4)
         return p[0] == 3; /* nothing that h5cow makes */
     if (p[1] == LAYOUT_CHUNKED)

@@ -10,6 +10,7 @@
 typedef enum cow_dataset_header_layout {
     COW_DATASET_HEADER_CHUNKED, /* with one unlimited dimension, the first one */
     COW_DATASET_HEADER_VIRTUAL,
+    COW_DATASET_HEADER_TREE, /* chunked, with a version 1 B-tree */
     COW_DATASET_HEADER_OTHER,
 } cow_dataset_header_layout;
 
@@ -43,7 +44,7 @@ struct cow_dataset_header {
     bool bare;             /* it has neither attributes nor a comment */
     bool whole_edges;      /* chunks that the extent cuts are not filtered */
     uint64_t element_size; /* in the file; of chunks */
-    uint64_t index;        /* address of the extensible array of chunks; UINT64_MAX: there are none */
+    uint64_t index;        /* address of the extensible array, or B-tree, of chunks; UINT64_MAX: there are none */
     uint64_t heap;         /* collection of the mappings */
     uint32_t number;       /* and which object of it they are */
 };

@@ -13,6 +13,7 @@
  * committed alone; the changes are noted, in memory and in the file (incomplete.c), and the next commit makes a version
  * of them. Only where the disk failed meanwhile, or undoing fails as well, the commit fails.
  */
+#include "history/head_index.h"
 #include "history/internal.h"
 
 #include "base/error.h"
@@ -48,7 +49,8 @@ typedef struct written_nodes {
     cow_file *file;
     cow_dataset *dataset;
     cow_view_context view;
-    cow_node leaf; /* the top node, where that is a leaf; offset COW_NO_NODE: it was not written now */
+    cow_node leaf;         /* the top node, where that is a leaf; offset COW_NO_NODE: it was not written now */
+    cow_head_change *head; /* of a head that HDF5 reads; else NULL */
 } written_nodes;
 
 /* The view of a composed chunk that is new since the last commit. */
@@ -89,6 +91,8 @@ static int node_written(void *context, const cow_node *node)
     for (unsigned i = 0; node->level == 0 && i < node->entries; i++)
         if (cow_index_composed_now(w->dataset->array.index, node->entry[i]) && composed_written(w, node->entry[i]) < 0)
             return -1;
+    if (w->head != NULL && node->level == 0 && cow_head_index_leaf(w->head, node) < 0)
+        return -1;
     if (cow_index_level(w->dataset->array.index) == 0) { /* the root's view shows it */
         w->leaf = *node;
         return 0;
@@ -319,6 +323,7 @@ static int commit_dataset(cow_dataset *dataset)
     cow_array *array = &dataset->array;
     written_nodes w = {.file = file, .dataset = dataset, .leaf.offset = COW_NO_NODE};
     cow_root root = {.dataset = dataset->id, .pool = dataset->row.pool, .rank = array->grid.rank};
+    const bool native = (dataset->row.flags & COW_FLAG_NATIVE) != 0;
     uint64_t offset;
     int status = -1;
 
@@ -328,6 +333,8 @@ static int commit_dataset(cow_dataset *dataset)
     }
     if (cow_dataset_views(dataset, &w.view) < 0)
         return -1;
+    if (native && (w.head = cow_head_index_begin(dataset)) == NULL)
+        goto done;
     memcpy(root.extent, array->extent, sizeof root.extent);
     memcpy(root.maximum, array->maximum, sizeof root.maximum);
     memcpy(root.chunk, array->grid.chunk, sizeof root.chunk);
@@ -337,6 +344,12 @@ static int commit_dataset(cow_dataset *dataset)
         set_head_extent(dataset) < 0 ||
         cow_superseded_note(file, dataset->id, COW_SUPERSEDED_ROOT, NULL, 0, offset) < 0)
         goto done;
+    status = cow_head_index_end(w.head, array->trimmed, 0);
+    w.head = NULL;
+    if (status < 0)
+        goto done;
+    status = -1;
+    array->trimmed = false;
     dataset->root = dataset->row.root = offset;
     if (dataset->row.alloc_time == H5D_ALLOC_TIME_LATE && !dataset->array.late)
         dataset->row.flags |= COW_FLAG_ALLOCATED;
@@ -351,6 +364,7 @@ static int commit_dataset(cow_dataset *dataset)
     array->pieces_made = 0;
     status = 0;
 done:
+    cow_head_index_end(w.head, false, status);
     cow_view_end(&w.view);
     return status < 0 ? cow_context("%s: cannot be committed", array->label) : 0;
 }

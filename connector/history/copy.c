@@ -257,6 +257,7 @@ static int share(copied *o, cow_dataset *source, cow_layout_dataset_row *made)
         goto done;
     row.head = cow_address(&info.token);
     row.root = offset;
+    row.flags &= (uint8_t)~COW_FLAG_NATIVE;
     if (share_view(file, source, offset, &root) < 0 || cow_head_lead(file, id, offset, true) < 0 ||
         cow_datasets_add_row(file, &row) < 0)
         goto done;

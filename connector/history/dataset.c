@@ -4,6 +4,7 @@
  * the table `datasets` says the rest; a snapshot's names the view of a root record. What the application sees of layout
  * and filters is put together from that row and the pool's raw data.
  */
+#include "history/head_index.h"
 #include "history/internal.h"
 #include "history/pieces.h"
 
@@ -376,7 +377,8 @@ static void take_pool(cow_dataset *dataset, const cow_pool_entry *pool)
 static int take_properties(cow_dataset *dataset, hid_t dcpl)
 {
     dataset->dcpl = dcpl;
-    return dcpl >= 0 && H5Pget_layout(dcpl) != H5D_CONTIGUOUS && H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0
+    return dcpl >= 0 && ((H5Pget_layout(dcpl) != H5D_CONTIGUOUS && H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0) ||
+                         (H5Pget_nfilters(dcpl) > 0 && H5Premove_filter(dcpl, H5Z_FILTER_ALL) < 0))
                ? cow_error_native("%s: cannot keep its creation properties", dataset->array.label)
                : 0;
 }
@@ -651,6 +653,69 @@ static int write_head(cow_file *file, const cow_creation *wanted, hid_t type, in
     return status;
 }
 
+/* The same of one that every HDF5 reads, with an index of its chunks. */
+static int write_native_head(cow_file *file, const cow_creation *wanted, int rank, const hsize_t extent[],
+                             const hsize_t most[], const hsize_t chunk[], uint32_t pool_id, uint64_t id,
+                             uint64_t *address)
+{
+    const cow_pool_entry *pool = cow_pools_get(file, pool_id);
+    const cow_native_bytes *bytes = cow_file_bytes(file);
+    uint64_t index, along[COW_MAX_RANK];
+    cow_virtual *v;
+    int status = 0;
+
+    if (pool == NULL)
+        return -1;
+    for (int d = 0; d < rank; d++) {
+        if (chunk[d] > UINT32_MAX)
+            return 0;
+        along[d] = chunk[d];
+    }
+    if ((v = cow_virtual_open(file->native, bytes, file->low, wanted->type,
+                              cow_type_is_heap(wanted->type, true) != 0)) == NULL)
+        return 0;
+    if (cow_head_index_create(file, (unsigned)rank, along, H5Tget_size(wanted->type), id, &index) < 0)
+        status = -1;
+    else if ((status = cow_chunked_put(v, (unsigned)rank, extent, most, chunk, index, wanted->dcpl,
+                                       pool->dcpl >= 0 ? pool->dcpl : H5P_DATASET_CREATE_DEFAULT, address)) > 0 &&
+             wanted->name != NULL)
+        status = cow_staged_link_to(file->native, bytes, *address, wanted->at, wanted->loc, wanted->name, wanted->lcpl);
+    cow_virtual_close(v);
+    if (status == 0)
+        cow_error_clear();
+    return status;
+}
+
+static bool native_head_wanted(const cow_file *file, const cow_creation *wanted, const cow_layout_dataset_row *row)
+{
+    return cow_native_heads() && wanted->loc->type == H5VL_OBJECT_BY_SELF && row->alloc_time != H5D_ALLOC_TIME_EARLY &&
+           H5Tcommitted(wanted->type) == 0 && cow_file_ours(file);
+}
+
+/* That head, of the dataset ID: its ROW tells of it. OWN 0: *NATIVE is it, open. As above. */
+static int make_native_head(cow_file *file, const cow_creation *wanted, hid_t own, int rank, const hsize_t extent[],
+                            const hsize_t most[], const hsize_t chunk[], uint64_t id, cow_layout_dataset_row *row,
+                            void **native)
+{
+    const cow_loc at = {wanted->at, wanted->loc->obj_type};
+    int status;
+
+    if (!native_head_wanted(file, wanted, row) || cow_file_begin(file) < 0 ||
+        (status = write_native_head(file, wanted, rank, extent, most, chunk, row->pool, id, &row->head)) == 0)
+        return 0;
+    if (status < 0)
+        return -1;
+    row->flags |= COW_FLAG_NATIVE;
+    if (own != 0 && wanted->name != NULL)
+        return 1;
+    if (wanted->name == NULL)
+        *native = cow_staged_anonymous(at, cow_file_bytes(file), row->head, wanted->dapl);
+    else if ((*native = H5VLdataset_open(wanted->at, wanted->loc, cow_native_id(), wanted->name, wanted->dapl, DXPL,
+                                         NULL)) == NULL)
+        cow_error_native("cannot open the dataset '%s'", wanted->name);
+    return *native == NULL ? -1 : 1;
+}
+
 /* The parameters that the program's filters compute: *COMPUTED is DCPL with them, or DCPL itself. 1: *NO_POOL says why not; -1. */
 static int ask_filters(cow_file *file, const cow_creation *wanted, hid_t dcpl, hid_t *computed, cow_no_pool *no_pool)
 {
@@ -666,6 +731,14 @@ static int ask_filters(cow_file *file, const cow_creation *wanted, hid_t dcpl, h
         no_pool->refused = true;
     H5Pclose(fcpl);
     return status;
+}
+
+/* HDF5 has never had the new dataset open. */
+static void never_opened(cow_dataset *dataset, const cow_creation *wanted)
+{
+    dataset->bare = dataset->named = true;
+    set_label(dataset, wanted->path);
+    note_unopened(dataset);
 }
 
 cow_dataset *cow_dataset_create(cow_file *file, const cow_creation *wanted, void **native, cow_no_pool *no_pool)
@@ -712,7 +785,9 @@ cow_dataset *cow_dataset_create(cow_file *file, const cow_creation *wanted, void
     root.dataset = cow_datasets_rows(file);
     cow_head_path(source, root.dataset);
     usual = has_usual_properties(file, dcpl, &times);
-    if ((own = type_unopened(file, wanted, &row, usual)) != 0)
+    own = type_unopened(file, wanted, &row, usual);
+    written = make_native_head(file, wanted, own, rank, extent, most, chunk, root.dataset, &row, native);
+    if (written == 0 && own != 0)
         written = write_head(file, wanted, own, rank, extent, most, source, times, &row.head);
     if (written < 0 || (written == 0 && create_head(wanted, rank, extent, most, source, native, &row.head) < 0) ||
         cow_datasets_add_row(file, &row) < 0)
@@ -725,12 +800,8 @@ cow_dataset *cow_dataset_create(cow_file *file, const cow_creation *wanted, void
     dataset->usual = usual;
     dataset->times = times;
     dataset->asked = true;
-    if (written) {
-        dataset->bare = true;
-        dataset->named = true;
-        set_label(dataset, wanted->path);
-        note_unopened(dataset);
-    }
+    if (written && *native == NULL)
+        never_opened(dataset, wanted);
     if (dataset->array.early && cow_array_resize(&dataset->array, root.extent) < 0) {
         gone = cow_journal_driver_file_failures(file->fileno) == failures && take_back(dataset, wanted) == 0;
         if (!gone)
@@ -810,8 +881,21 @@ int cow_dataset_source(hid_t dcpl, uint64_t *number)
     return strcmp(name, ".") == 0 ? kind : 0;
 }
 
+int cow_dataset_kind(cow_file *file, void *native, hid_t dcpl, uint64_t *number)
+{
+    const int kind = cow_dataset_source(dcpl, number);
+    H5O_info2_t info;
+
+    if (kind != 0 || H5Pget_layout(dcpl) != H5D_CHUNKED || !cow_native_has_tree(native))
+        return kind;
+    return cow_native_info((cow_loc){native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0
+               ? -1
+               : cow_head_index_find(file, cow_address(&info.token), number);
+}
+
 /* The same from what the object's header says, in the bytes of SOURCE. -1: that is not to be had; no error is recorded. */
-static int source_in(const cow_source *source, uint64_t address, cow_dataset_header *told, uint64_t *number)
+static int source_in(cow_file *file, const cow_source *source, uint64_t address, cow_dataset_header *told,
+                     uint64_t *number)
 {
     char where[COW_MARKED_MAX], name[COW_MARKED_MAX];
     uint64_t mappings;
@@ -819,6 +903,10 @@ static int source_in(const cow_source *source, uint64_t address, cow_dataset_hea
 
     if (cow_dataset_header_read(source, address, told) <= 0)
         return -1;
+    if (told->layout == COW_DATASET_HEADER_TREE) {
+        kind = cow_head_index_label(file, source, told, number);
+        return kind > 0 && told->fill == COW_DATASET_HEADER_USER ? -1 : kind;
+    }
     if (told->layout != COW_DATASET_HEADER_VIRTUAL)
         return 0;
     if (cow_dataset_header_source(source, told, COW_MARKED_MAX, where, name, &mappings) <= 0)
@@ -835,7 +923,7 @@ static int source_written(cow_file *file, uint64_t address, cow_dataset_header *
     cow_layout_dataset_row row;
 
     if (cow_changes_flags(file, address) != 0 || cow_changes_somewhere(file) ||
-        source_in(cow_still_source(cow_layout_still_bytes(file->written)), address, told, number) != 1 ||
+        source_in(file, cow_still_source(cow_layout_still_bytes(file->written)), address, told, number) != 1 ||
         !told->usual || told->fill != COW_DATASET_HEADER_DEFAULT)
         return -1;
     if (cow_dataset_row_read(file, *number, &row) < 0) {
@@ -848,7 +936,7 @@ static int source_written(cow_file *file, uint64_t address, cow_dataset_header *
 static int source_told(cow_file *file, uint64_t address, cow_dataset_header *told, uint64_t *number)
 {
     if (file->still != NULL)
-        return source_in(cow_still_source(cow_layout_still_bytes(file->still)), address, told, number);
+        return source_in(file, cow_still_source(cow_layout_still_bytes(file->still)), address, told, number);
     return file->written != NULL ? source_written(file, address, told, number) : -1;
 }
 
@@ -915,7 +1003,7 @@ int cow_dataset_attach(cow_file *file, void *native, bool named, cow_dataset **d
     if ((kind = source_told(file, address, &told, &number)) < 0) {
         if ((dcpl = cow_native_dataset_dcpl(native)) < 0)
             return -1;
-        kind = cow_dataset_source(dcpl, &number);
+        kind = cow_dataset_kind(file, native, dcpl, &number);
     }
     if (kind > 0 && (root_of(file, kind, number, &offset, &root, &row) < 0 ||
                      (kind == 2 && cow_sum_check_root(file, address, offset) < 0) ||

@@ -423,7 +423,7 @@ static int end_dataset(cow_file *file, void *native)
 {
     hid_t dcpl = cow_native_dataset_dcpl(native);
     uint64_t id;
-    int kind = dcpl < 0 ? -1 : cow_dataset_source(dcpl, &id);
+    int kind = dcpl < 0 ? -1 : cow_dataset_kind(file, native, dcpl, &id);
 
     if (dcpl >= 0)
         H5Pclose(dcpl);

@@ -347,6 +347,8 @@ size_t cow_reach_ended(const cow_reach *reach, const uint64_t **ids);
 /* dataset.c: what a virtual dataset is. 1: a head (*NUMBER: id), 2: it shows the view of a root record, or is that view (*NUMBER: the
  * record), 0: something else; -1. */
 int cow_dataset_source(hid_t dcpl, uint64_t *number);
+/* The same of the dataset NATIVE, whose creation properties are DCPL: also a head that HDF5 reads. */
+int cow_dataset_kind(cow_file *file, void *native, hid_t dcpl, uint64_t *number);
 /* The creation properties of the native object but for its mapping; they stay the state's. NATIVE: the object where the caller has it open,
  * or NULL. H5I_INVALID_HID: the error. */
 hid_t cow_dataset_properties(cow_dataset *dataset, void *native);

@@ -188,7 +188,7 @@ static int look_at_dataset(cow_reach *reach, void *native)
 {
     hid_t dcpl = cow_native_dataset_dcpl(native);
     uint64_t number;
-    int kind = dcpl < 0 ? -1 : cow_dataset_source(dcpl, &number);
+    int kind = dcpl < 0 ? -1 : cow_dataset_kind(reach->file, native, dcpl, &number);
 
     if (kind == 0)
         kind = refuse_others(reach, dcpl);
@@ -303,7 +303,7 @@ static int is_alive(cow_reach *reach, uint64_t id, const cow_layout_dataset_row 
         return 0;
     }
     if (object.type == H5I_DATASET && (dcpl = cow_native_dataset_dcpl(object.object)) >= 0) {
-        alive = cow_dataset_source(dcpl, &number) == 1 && number == id;
+        alive = cow_dataset_kind(reach->file, object.object, dcpl, &number) == 1 && number == id;
         H5Pclose(dcpl);
     }
     return cow_native_close(object) < 0 ? -1 : alive;

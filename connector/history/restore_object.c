@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "history/header.h"
+#include "history/head_index.h"
 #include "history/internal.h"
 #include "native/datatype.h"
 
@@ -76,8 +77,7 @@ done:
 
 /* ---- elements of versioned datasets ---- */
 
-static int lead_to(cow_restoring *r, const cow_restored_pair *pair, const cow_dataset *source,
-                   cow_layout_dataset_row *row)
+static int lead_to(cow_restoring *r, const cow_restored_pair *pair, cow_dataset *source, cow_layout_dataset_row *row)
 {
     hsize_t extent[COW_MAX_RANK];
 
@@ -86,13 +86,14 @@ static int lead_to(cow_restoring *r, const cow_restored_pair *pair, const cow_da
     row->root = source->root;
     return cow_restoring_note(r, &pair->token, 1u << COW_CHANGED_DATA) < 0 ||
                    cow_head_lead(r->file, source->id, source->root, false) < 0 ||
-                   cow_native_dataset_resize(pair->head.object, extent) < 0
+                   cow_native_dataset_resize(pair->head.object, extent) < 0 ||
+                   ((row->flags & COW_FLAG_NATIVE) && cow_head_index_follow(row->head, source->id, source) < 0)
                ? -1
                : cow_dataset_row_write(r->file, source->id, row);
 }
 
 /* The head's row names the version's root record: no chunk and no node is touched. */
-static int restore_versioned(cow_restoring *r, const cow_restored_pair *pair, const cow_dataset *source, bool *changed)
+static int restore_versioned(cow_restoring *r, const cow_restored_pair *pair, cow_dataset *source, bool *changed)
 {
     cow_layout_dataset_row row;
 

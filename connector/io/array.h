@@ -76,6 +76,7 @@ typedef struct cow_array {
     /* state */
     uint64_t extent[COW_MAX_RANK]; /* elements */
     bool extent_changed;           /* since the last commit; cleared by the owner */
+    bool trimmed;                  /* the same: it was made smaller */
     bool written;                  /* something was written since the last commit; cleared by the owner. A write that
                                       leaves the same bytes sets it, but leaves index and extent unchanged */
     bool known;                    /* a commit has the array; set by the owner */
@@ -164,6 +165,9 @@ typedef struct cow_chunk_info {
     haddr_t address; /* in the file; COW_NOWHERE: of a composed chunk */
 } cow_chunk_info;
 int cow_array_chunk_count(cow_array *array, uint64_t *count);
+/* All of CHUNK, whose ENTRY is a composed one, read and checked, and encoded as a chunk of the pool would be: *ENCODED (malloc), *SIZE, *MASK. */
+int cow_array_chunk_encoded(cow_array *array, const uint64_t chunk[], uint64_t entry, void **encoded, size_t *size,
+                            uint32_t *mask);
 /* The INDEX-th stored chunk in row-major order of offsets (the order of H5Dget_chunk_info). */
 int cow_array_chunk_by_index(cow_array *array, uint64_t index, cow_chunk_info *info);
 /* info->slot is COW_HOLE (and address HADDR_UNDEF, size 0) for a chunk that is not stored. */

@@ -319,6 +319,7 @@ int cow_array_resize(cow_array *array, const uint64_t extent[])
     if (shrinks) {
         cow_chunk_cache_each(array, forget_outside, chunks);
         cow_chunk_cache_forget_listing(array->cache);
+        array->trimmed = true;
         if (cow_index_trim(array->index, chunks, drop_slot, array) != 0)
             return cow_context("%s: making the extent smaller", array->label);
     }
@@ -377,7 +378,7 @@ static int composed_size(cow_array *array, const uint64_t chunk[], uint64_t entr
     *size = array->chunk_bytes;
     *mask = 0;
     if (!cow_codec_identity(array->codec))
-        status = cow_composed_encoded(array, chunk, entry, &encoded, size, mask);
+        status = cow_array_chunk_encoded(array, chunk, entry, &encoded, size, mask);
     free(encoded);
     return status;
 }
@@ -518,7 +519,7 @@ static int read_composed(cow_array *array, const uint64_t chunk[], uint64_t entr
     size_t stored;
     int status = -1;
 
-    if (cow_composed_encoded(array, chunk, entry, &encoded, &stored, filter_mask) < 0)
+    if (cow_array_chunk_encoded(array, chunk, entry, &encoded, &stored, filter_mask) < 0)
         return -1;
     if (stored > size)
         cow_error(COW_USAGE, "%s: the chunk at %s has %zu bytes, the buffer %zu", array->label,

@@ -286,8 +286,8 @@ static int read_base(cow_array *array, const uint64_t chunk[], uint64_t slot, vo
     return cow_array_chunk_verify(array, chunk, slot, cow_checksum(bytes, array->chunk_bytes), row.digest.checksum);
 }
 
-int cow_composed_encoded(cow_array *array, const uint64_t chunk[], uint64_t entry, void **encoded, size_t *size,
-                         uint32_t *mask)
+int cow_array_chunk_encoded(cow_array *array, const uint64_t chunk[], uint64_t entry, void **encoded, size_t *size,
+                            uint32_t *mask)
 {
     bool identity = cow_codec_identity(array->codec);
     void *bytes = malloc(array->chunk_bytes), *out = NULL;

@@ -21,8 +21,4 @@ cow_parts *cow_composed_fetch(cow_array *array, const uint64_t chunk[], uint64_t
 /* On any thread: put them into BYTES, which holds the base. UNCHECKED: their checksums are not compared. */
 int cow_composed_lay(const cow_array *array, const uint64_t chunk[], cow_parts *parts, bool unchecked, void *bytes);
 
-/* All of CHUNK, whose ENTRY is a composed one, read and checked, and encoded as a chunk of the pool would be: *ENCODED (malloc), *SIZE, *MASK. */
-int cow_composed_encoded(cow_array *array, const uint64_t chunk[], uint64_t entry, void **encoded, size_t *size,
-                         uint32_t *mask);
-
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/map.h"
+#include "h5/chunk_tree.h"
 
 #include <H5FDdevelop.h>
 
@@ -293,10 +294,18 @@ static void note_met(driver_file *file, H5FD_mem_t type, uint64_t address, size_
     }
 }
 
+/* HDF5 must not see which chunks a head has: it would write over slots that versions name, and free them. */
+static bool is_head_index(const driver_file *file, H5FD_mem_t type, uint64_t address, size_t size, const void *bytes)
+{
+    return type == H5FD_MEM_BTREE && !cow_journal_plain(file->journal) &&
+           cow_chunk_tree_labelled(bytes, size, address - file->pub.base_addr, NULL);
+}
+
 static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size, void *buffer)
 {
     driver_file *file = (driver_file *)pub;
     cow_error_held *held = cow_error_hold();
+    int status;
 
     (void)dxpl;
     if (address > MAX_ADDRESS || size > MAX_ADDRESS - address) {
@@ -307,7 +316,10 @@ static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t addr
         return leave(0, file, held);
     note_met(file, type, address, size);
     file->accesses[type == H5FD_MEM_DRAW || type == H5FD_MEM_GHEAP]++;
-    return leave(cow_journal_read(file->journal, address, buffer, size), file, held);
+    status = cow_journal_read(file->journal, address, buffer, size);
+    if (status == 0 && is_head_index(file, type, address, size, buffer))
+        cow_chunk_tree_hide(buffer, size);
+    return leave(status, file, held);
 }
 
 static herr_t driver_write(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size, const void *bytes)
@@ -322,6 +334,8 @@ static herr_t driver_write(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t add
     }
     note_met(file, type, address, size);
     file->accesses[type == H5FD_MEM_DRAW || type == H5FD_MEM_GHEAP]++;
+    if (type == H5FD_MEM_DRAW)
+        cow_journal_stores(file->journal, address - pub->base_addr, bytes, size);
     return leave(cow_journal_write(file->journal, address, bytes, size), file, held);
 }
 

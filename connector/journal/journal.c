@@ -593,6 +593,12 @@ bool cow_journal_meets(cow_journal *journal, uint64_t address, const void *buffe
     return true;
 }
 
+void cow_journal_stores(cow_journal *journal, uint64_t address, const void *buffer, size_t size)
+{
+    if (journal->expects != NULL && journal->expects == buffer && journal->expects_size == size)
+        journal->expected = address;
+}
+
 bool cow_journal_expected(cow_journal *journal, uint64_t *address)
 {
     *address = journal->expected;

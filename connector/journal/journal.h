@@ -77,6 +77,8 @@ bool cow_journal_look(cow_journal *journal, uint64_t address, void *buffer, size
 /* For reading by several threads. The next read of the driver that would put raw data of SIZE bytes into BUFFER, and for which the
  * bytes of the file itself are the right ones, is not done. */
 void cow_journal_expect(cow_journal *journal, const void *buffer, size_t size);
+/* For the driver: a write, which may be what is expected instead; ADDRESS is HDF5's. */
+void cow_journal_stores(cow_journal *journal, uint64_t address, const void *buffer, size_t size);
 /* Has there been one? Then *ADDRESS is where. Ends what cow_journal_expect has begun. */
 bool cow_journal_expected(cow_journal *journal, uint64_t *address);
 /* For the driver: is that the read that is expected? */

@@ -102,6 +102,7 @@ typedef struct cow_layout_dataset_row {
 #define COW_FLAG_FILTERS_ADDED 1u
 #define COW_FLAG_ALLOCATED     2u /* late allocation has taken place */
 #define COW_FLAG_WRITTEN       4u /* cow_dataset_was_written */
+#define COW_FLAG_NATIVE        8u /* the head is a chunked dataset of HDF5's: history/head_index.h */
 
 /* A row of /_versioned_data/snapshots. */
 typedef struct cow_layout_snapshot_row {

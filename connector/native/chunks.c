@@ -117,6 +117,16 @@ static int index_of(void *dataset, H5D_chunk_index_t *index)
     return operation(dataset, H5VL_NATIVE_DATASET_GET_CHUNK_INDEX_TYPE, &native);
 }
 
+bool cow_native_has_tree(void *dataset)
+{
+    H5D_chunk_index_t index;
+
+    if (index_of(dataset, &index) == 0)
+        return index == H5D_CHUNK_IDX_BTREE;
+    H5Eclear2(H5E_DEFAULT);
+    return false;
+}
+
 /* Another chunk of the dataset than that at OFFSET: one that may be there, since most indexes are asked for no other. */
 static bool other_chunk(void *dataset, const hsize_t offset[], hsize_t other[])
 {

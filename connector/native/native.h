@@ -414,5 +414,12 @@ void cow_native_chunk_store_changed(cow_chunk_store *store);
  * pool has. */
 int cow_native_chunk_address(cow_chunk_store *store, uint64_t slots, uint64_t slot, haddr_t *address, hsize_t *size,
                              unsigned *mask);
+/* Is the index of this chunked dataset a version 1 B-tree? */
+bool cow_native_has_tree(void *dataset);
+/* Are heads to be made that HDF5 alone reads (history/head_index.h)? */
+bool cow_native_heads(void);
+struct cow_chunk_place; /* h5/chunk_index.h */
+/* The same of a slot that was written: mostly without a walk over all chunks. */
+int cow_native_chunk_store_place(cow_chunk_store *store, uint64_t slots, uint64_t slot, struct cow_chunk_place *place);
 
 #endif

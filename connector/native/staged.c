@@ -25,7 +25,7 @@ int cow_staged_group(const cow_native_bytes *bytes, const cow_staged list[], siz
 }
 
 /* A group of them that has no link itself, so it goes when HDF5 does not count one any more. */
-static int open_group(void *file, const cow_native_bytes *bytes, const cow_staged *list, size_t count, cow_loc *group)
+static int open_group(cow_loc file, const cow_native_bytes *bytes, const cow_staged *list, size_t count, cow_loc *group)
 {
     H5O_token_t token = {0};
     uint64_t address;
@@ -33,7 +33,7 @@ static int open_group(void *file, const cow_native_bytes *bytes, const cow_stage
     if (cow_staged_group(bytes, list, count, &address) < 0)
         return -1;
     cow_put64(token.__data, address);
-    if (cow_native_open_token((cow_loc){file, H5I_FILE}, &token, group) < 0)
+    if (cow_native_open_token(file, &token, group) < 0)
         return -1;
     if (group->type == H5I_GROUP)
         return 0;
@@ -54,7 +54,7 @@ static int move_links(void *file, const cow_native_bytes *bytes, const cow_stage
     cow_loc group;
     int status = 0;
 
-    if (open_group(file, bytes, list, count, &group) < 0)
+    if (open_group((cow_loc){file, H5I_FILE}, bytes, list, count, &group) < 0)
         return -1;
     for (size_t i = 0; status == 0 && i < count; i++)
         status = cow_native_link_move(group, list[i].name, to, list[i].name);
@@ -81,7 +81,7 @@ int cow_staged_link_to(void *file, const cow_native_bytes *bytes, uint64_t addre
     cow_loc group;
     bool moved;
 
-    if (open_group(file, bytes, &one, 1, &group) < 0)
+    if (open_group((cow_loc){file, H5I_FILE}, bytes, &one, 1, &group) < 0)
         return 0;
     H5E_BEGIN_TRY
     {
@@ -92,4 +92,26 @@ int cow_staged_link_to(void *file, const cow_native_bytes *bytes, uint64_t addre
     if (!moved)
         cow_errors_drop(before);
     return close_group(group, cow_journal_driver_file_failures(bytes->fileno) == failures) < 0 ? -1 : moved;
+}
+
+void *cow_staged_anonymous(cow_loc at, const cow_native_bytes *bytes, uint64_t address, hid_t dapl)
+{
+    const cow_staged one = {"new", address};
+    const H5VL_loc_params_t self = cow_by_self(H5I_GROUP);
+    cow_loc group;
+    void *native;
+
+    if (open_group(at, bytes, &one, 1, &group) < 0)
+        return NULL;
+    if ((native = H5VLdataset_open(group.object, &self, cow_native_id(), one.name, dapl, DXPL, NULL)) == NULL)
+        cow_error_native("cannot open a dataset that was made");
+    else if (cow_native_link_delete(group, one.name) <
+             0) { /* HDF5 counts no link of an open object: it is as H5Dcreate_anon leaves it */
+        cow_native_dataset_close(native);
+        native = NULL;
+    }
+    if (close_group(group, native != NULL) == 0 || native == NULL)
+        return native;
+    cow_native_dataset_close(native);
+    return NULL;
 }

@@ -25,4 +25,7 @@ int cow_staged_link(void *file, const cow_native_bytes *bytes, const cow_staged 
 int cow_staged_link_to(void *file, const cow_native_bytes *bytes, uint64_t address, void *at,
                        const H5VL_loc_params_t *loc, const char *to, hid_t lcpl);
 
+/* The dataset whose header is at ADDRESS, opened from AT with DAPL; it has no link, as one that H5Dcreate_anon makes. NULL: recorded. */
+void *cow_staged_anonymous(cow_loc at, const cow_native_bytes *bytes, uint64_t address, hid_t dapl);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/map.h"
 #include "base/vector.h"
 #include "h5/chunk_index.h"
 #include "h5/dataset_header.h"
@@ -197,6 +198,7 @@ typedef struct file_chunks {
     uint32_t *mask_of; /* filter masks of the slots that were written through this store */
     bool *written;     /* which those are */
     size_t mask_room, written_room;
+    cow_map place_of; /* slot -> address, of those that were written through this store; for native heads */
     walked walked;
 } file_chunks;
 
@@ -230,6 +232,24 @@ static int note_mask(file_chunks *c, uint64_t slot, uint32_t mask)
         memset(c->written + known, 0, (c->written_room - known) * sizeof *c->written);
     c->mask_of[slot] = mask;
     c->written[slot] = true;
+    return 0;
+}
+
+bool cow_native_heads(void)
+{
+    const char *wanted = getenv("H5COW_HEADS");
+
+    return wanted != NULL && strcmp(wanted, "native") == 0;
+}
+
+/* Where a slot is from now on, as the driver has seen it; 0: it has not. */
+static int note_place(file_chunks *c, uint64_t slot, uint64_t address)
+{
+    if (!cow_native_heads())
+        return 0;
+    if (address != 0)
+        return cow_map_put(&c->place_of, slot, address);
+    cow_map_remove(&c->place_of, slot);
     return 0;
 }
 
@@ -430,6 +450,8 @@ static int write_bytes(file_chunks *c, uint64_t slot, const void *bytes, size_t 
         address -= base;
     if (status < 0 || address == UINT64_MAX || cow_journal_write(c->writing.journal, base + address, bytes, size) < 0)
         return cow_context("cannot write slot %llu (%zu bytes); is the disk full?", (unsigned long long)slot, size);
+    if (note_place(c, slot, address) < 0)
+        return -1;
     return had ? 1
                : cow_chunk_index_put(c->looking.index, slot, address, cow_still_write,
                                      (void *)(uintptr_t)c->looking.still);
@@ -438,12 +460,19 @@ static int write_bytes(file_chunks *c, uint64_t slot, const void *bytes, size_t 
 static int write_slot(file_chunks *c, uint64_t slot, const void *bytes, size_t size, uint32_t filter_mask)
 {
     hsize_t offset[COW_MAX_RANK];
+    uint64_t address = 0;
+    int status;
 
     chunk_offset(c, slot, offset);
-    if (cow_native_chunk_write(c->dataset, offset, filter_mask, bytes, size) < 0)
+    if (c->journal != NULL)
+        cow_journal_expect(c->journal, bytes, size);
+    status = cow_native_chunk_write(c->dataset, offset, filter_mask, bytes, size);
+    if (c->journal == NULL || !cow_journal_expected(c->journal, &address))
+        address = 0;
+    if (status < 0)
         return cow_error_native("cannot write slot %llu (%zu bytes); is the disk full?", (unsigned long long)slot,
                                 size);
-    return 0;
+    return note_place(c, slot, address);
 }
 
 static int chunks_write(cow_chunk_store *store, uint64_t slot, const void *bytes, size_t size, uint32_t filter_mask)
@@ -502,6 +531,7 @@ static void chunks_close(cow_chunk_store *store)
     forget_addresses(c);
     free(c->mask_of);
     free(c->written);
+    cow_map_free(&c->place_of);
     cow_chunk_index_close(c->looking.index);
     if (c->dataset != NULL)
         H5VLdataset_close(c->dataset, cow_native_id(), DXPL, NULL);
@@ -572,6 +602,30 @@ done:
     if (store == NULL)
         chunks_close(&c->store);
     return store;
+}
+
+int cow_native_chunk_store_place(cow_chunk_store *store, uint64_t slots, uint64_t slot, cow_chunk_place *place)
+{
+    file_chunks *c = (file_chunks *)store;
+    haddr_t address;
+    hsize_t size;
+    unsigned mask;
+
+    if (check_slot(c, slot) < 0)
+        return -1;
+    if (!c->filtered && cow_map_get(&c->place_of, slot, &place->address)) {
+        place->size = c->chunk_bytes;
+        place->mask = 0;
+        return 0;
+    }
+    if (!known_mask(c, slot, &mask) && look_up(c, slot, place)) /* it may have moved */
+        return 0;
+    if (cow_native_chunk_address(store, slots, slot, &address, &size, &mask) < 0)
+        return -1;
+    if (address == HADDR_UNDEF)
+        return cow_error(COW_CORRUPT, "slot %llu of the pool was never written", (unsigned long long)slot);
+    *place = (cow_chunk_place){address, size, mask};
+    return 0;
 }
 
 void *cow_native_chunk_store_dataset(cow_chunk_store *store)

@@ -18,6 +18,7 @@ typedef enum {
     REACHED_HEAD,    /* the head, through the connector: everything must agree */
     REACHED_AT,      /* FILE@N through the connector */
     REACHED_VERSION, /* /_versioned_data/versions/N without the connector */
+    REACHED_STOCK,   /* the head without the connector */
 } reached;
 
 typedef struct comparison {

@@ -112,7 +112,7 @@ extern struct run {
         bool gone;            /* forgotten */
     } *version;
     size_t versions, files;
-    long compared[3], followed[2]; /* trees; references, of which surely alive */
+    long compared[4], followed[2]; /* trees; references, of which surely alive */
     long op_count[64], op_done[64];
 } w;
 
