@@ -214,7 +214,7 @@ static bool possible(const cow_chunk_tree *t, const node *n)
     const unsigned count = entries(n);
     const bool is_root = n->address == t->root;
 
-    if (memcmp(n->bytes, SIGNATURE, 4) != 0 || n->bytes[4] != CHUNKS || count > t->most - is_root ||
+    if (memcmp(n->bytes, SIGNATURE, 4) != 0 || n->bytes[4] != CHUNKS || count + is_root > t->most ||
         level(n) >= MOST_DEPTH || (count == 0 && !is_root))
         return false;
     for (unsigned i = 0; i < count; i++) {
@@ -335,8 +335,10 @@ int cow_chunk_tree_open(const cow_chunk_form *form, const cow_chunk_tree_space *
     int status = 0;
 
     *tree = NULL;
-    if (t == NULL)
+    if (t == NULL || form->half < 1 || form->half > 32767) {
+        free(t);
         return 0;
+    }
     set_form(t, form, space);
     t->root = root;
     if ((status = get(t, root, &n)) > 0 && !cow_chunk_tree_labelled(n->bytes, t->size, root, label))
@@ -559,9 +561,12 @@ int cow_chunk_tree_put(cow_chunk_tree *t, const uint64_t at[], const cow_chunk_p
 
         return insert(t, &p, last, p.at[last] + behind, key, place->address);
     }
-    memcpy(entry(t, leaf, p.at[p.depth - 1]), key, t->key);
-    put_address(t, entry(t, leaf, p.at[p.depth - 1]) + t->key, place->address);
-    leaf->changed = true;
+    if (memcmp(entry(t, leaf, p.at[p.depth - 1]), key, t->key) != 0 ||
+        child(t, leaf, p.at[p.depth - 1]) != place->address) {
+        memcpy(entry(t, leaf, p.at[p.depth - 1]), key, t->key);
+        put_address(t, entry(t, leaf, p.at[p.depth - 1]) + t->key, place->address);
+        leaf->changed = true;
+    }
     return 1;
 }
 

@@ -65,20 +65,22 @@ static bool take_chunked(cow_dataset_header *to, const uint8_t *p, size_t size)
     return true;
 }
 
-/* Version 3. */
+/* Version 3. What is wrong in it is HDF5's to say. */
 static bool take_tree(cow_dataset_header *to, const uint8_t *p, size_t size)
 {
     const unsigned dimensions = size < 3 ? 0 : p[2];
 
     if (dimensions < 2 || dimensions > COW_DATASET_HEADER_RANK + 1 || size < 11 + 4 * (size_t)dimensions)
-        return false;
+        return true;
     to->index = cow_get64(p + 3);
     for (unsigned d = 0; d + 1 < dimensions; d++)
         if ((to->chunk[d] = cow_get32(p + 11 + 4 * d)) == 0)
-            return false;
-    to->element_size = cow_get32(p + 11 + 4 * (dimensions - 1));
+            return true;
+    if ((to->element_size = cow_get32(p + 11 + 4 * (dimensions - 1))) == 0)
+        return true;
+    to->chunk_rank = dimensions - 1;
     to->layout = COW_DATASET_HEADER_TREE;
-    return to->element_size > 0;
+    return true;
 }
 
 static bool take_layout(cow_dataset_header *to, const uint8_t *p, size_t size)
@@ -173,6 +175,8 @@ int cow_dataset_header_read(const cow_source *source, uint64_t address, cow_data
     status = cow_header_visit(source, address, &header, take_message, &r);
     described->times = header.start[5] & COW_HEADER_TIMES;
     described->usual = (header.start[5] & ~(COW_HEADER_TIMES | 3)) == 0;
+    if (described->layout == COW_DATASET_HEADER_TREE && described->chunk_rank != described->rank)
+        described->layout = COW_DATASET_HEADER_OTHER;
     return status > 0 && !(r.space && r.type && r.layout) ? 0 : status;
 }
 

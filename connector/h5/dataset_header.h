@@ -38,7 +38,8 @@ struct cow_dataset_header {
     cow_dataset_header_layout layout;
     cow_dataset_header_filters filters;
     cow_dataset_header_fill fill;
-    unsigned fill_time; /* as H5D_fill_time_t says it */
+    unsigned fill_time;  /* as H5D_fill_time_t says it */
+    unsigned chunk_rank; /* of one with a B-tree: as `rank` */
     uint64_t chunk[COW_DATASET_HEADER_RANK];
     bool usual, times;     /* attributes are kept as HDF5 does by default; times are kept */
     bool bare;             /* it has neither attributes nor a comment */

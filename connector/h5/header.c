@@ -339,7 +339,7 @@ int cow_header_set_times(const cow_source *source, uint64_t address, const uint3
     if ((bytes = malloc(header.first)) == NULL)
         return -1;
     if ((status = cow_source_bring(source, address, bytes, header.first)) > 0 &&
-        (status = cow_metadata_whole(bytes, header.first)) > 0) {
+        (status = cow_source_good(source, bytes, header.first - 4, cow_get32(bytes + header.first - 4))) > 0) {
         for (int i = 0; i < 4; i++)
             cow_put32(bytes + ACCESSED_AT + 4 * i, times[i]);
         cow_metadata_sum_up(bytes, header.first);

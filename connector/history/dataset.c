@@ -74,6 +74,8 @@ static hsize_t even_piece(hsize_t extent, hsize_t most, hsize_t least)
 {
     const hsize_t step = most < 64 ? 1 : most / 64;
 
+    if ((most - extent % most) % most * 20 < extent) /* many pieces: others of the same length are found again */
+        return most;
     for (hsize_t n = (extent - 1) / most + 1;; n++) {
         hsize_t piece = (extent - 1) / n + 1;
 

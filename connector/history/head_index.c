@@ -116,7 +116,11 @@ int cow_head_index_find(cow_file *file, uint64_t address, uint64_t *id)
     cow_dataset_header head;
     int status;
 
-    if (find_places(file, &p) < 0 || (status = cow_dataset_header_read(&p.source, address, &head)) < 0)
+    if (find_places(file, &p) < 0) { /* so none of ours is in it */
+        cow_error_clear();
+        return 0;
+    }
+    if ((status = cow_dataset_header_read(&p.source, address, &head)) < 0)
         return -1;
     return status == 0 || head.layout != COW_DATASET_HEADER_TREE ? 0 : cow_head_index_label(file, &p.source, &head, id);
 }

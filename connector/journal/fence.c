@@ -36,7 +36,8 @@ size_t cow_fence_make(uint8_t *to, size_t room, const uint8_t *extension)
     cow_header from = {0};
 
     if (extension != NULL) {
-        if (!cow_header_parse(extension, 32, &from) || !cow_metadata_whole(extension, from.first))
+        if (!cow_header_parse(extension, 32, &from) || from.first > SOURCE_MOST ||
+            !cow_metadata_whole(extension, from.first))
             return 0;
         start = from.prefix + from.width;
         messages = extension + start;

@@ -45,7 +45,7 @@ static bool find_group(const cow_layout_still *s, uint64_t *group)
     uint8_t superblock[COW_SUPERBLOCK_MAX];
 
     return cow_source_bring(cow_still_source(s->still), 0, superblock, sizeof superblock) > 0 &&
-           cow_still_find(s, cow_superblock_root(superblock), COW_ROOT, group);
+           cow_superblock_wide(superblock) && cow_still_find(s, cow_superblock_root(superblock), COW_ROOT, group);
 }
 
 /* STILL, which may be NULL, is taken over. */
@@ -156,8 +156,9 @@ bool cow_layout_still_shares(cow_layout_still *still)
     if (still->shares_known)
         return still->shares;
     still->shares_known = true;
-    if ((status = cow_source_bring(source, 0, superblock, sizeof superblock)) > 0 &&
-        (extension = cow_superblock_extension(superblock)) != UINT64_MAX)
+    if ((status = cow_source_bring(source, 0, superblock, sizeof superblock)) > 0 && !cow_superblock_wide(superblock))
+        status = 0;
+    if (status > 0 && (extension = cow_superblock_extension(superblock)) != UINT64_MAX)
         status = cow_header_visit(source, extension, &header, look_for_shares, &still->shares);
     if (status <= 0)
         still->shares = true;

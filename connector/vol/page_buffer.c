@@ -1,7 +1,7 @@
 /* HDF5's page buffer (H5Pset_page_buffer_size). Files with history have none: with it HDF5 loses raw data that it writes
  * (test/differential/main.c, D53), and reads wrong what lies across the end of a page, as the pages of a chunk index of more than
  * 1,024 chunks may. The program is told the buffer that it asked for, as HDF5 would have made it; in its statistics every access is
- * one that bypassed the buffer.
+ * one that bypassed the buffer. Only where another driver reads the file, or it has no journal, HDF5 has its own.
  *
  * A file that is created goes without by its access list, here; one that is there already by the driver (journal/driver.c), which
  * HDF5 also calls for what it opens itself, through links. */
@@ -44,11 +44,13 @@ int cow_page_buffer_leave_out(hid_t under, hid_t fcpl)
 
 int cow_page_buffer_begin(cow_home *home, void *native, hid_t fapl)
 {
+    const cow_journal *journal;
     size_t size;
     unsigned metadata, raw;
     hid_t fcpl;
 
-    if (H5Pget_page_buffer_size(fapl, &size, &metadata, &raw) < 0 || size == 0)
+    if (H5Pget_page_buffer_size(fapl, &size, &metadata, &raw) < 0 || size == 0 ||
+        (journal = cow_native_file_journal(native)) == NULL || cow_journal_plain(journal)) /* HDF5 has it, then */
         return 0;
     if ((fcpl = cow_native_file_fcpl(native)) < 0)
         return -1;
