@@ -198,7 +198,8 @@ typedef struct file_chunks {
     uint32_t *mask_of; /* filter masks of the slots that were written through this store */
     bool *written;     /* which those are */
     size_t mask_room, written_room;
-    cow_map place_of; /* slot -> address, of those that were written through this store; for native heads */
+    bool placed;      /* for native heads: places of slots are noted */
+    cow_map place_of; /* slot -> address, of those that were written through this store */
     walked walked;
 } file_chunks;
 
@@ -245,7 +246,7 @@ bool cow_native_heads(void)
 /* Where a slot is from now on, as the driver has seen it; 0: it has not. */
 static int note_place(file_chunks *c, uint64_t slot, uint64_t address)
 {
-    if (!cow_native_heads())
+    if (!c->placed)
         return 0;
     if (address != 0)
         return cow_map_put(&c->place_of, slot, address);
@@ -459,15 +460,16 @@ static int write_bytes(file_chunks *c, uint64_t slot, const void *bytes, size_t 
 
 static int write_slot(file_chunks *c, uint64_t slot, const void *bytes, size_t size, uint32_t filter_mask)
 {
+    const bool expected = c->placed && c->journal != NULL;
     hsize_t offset[COW_MAX_RANK];
     uint64_t address = 0;
     int status;
 
     chunk_offset(c, slot, offset);
-    if (c->journal != NULL)
+    if (expected)
         cow_journal_expect(c->journal, bytes, size);
     status = cow_native_chunk_write(c->dataset, offset, filter_mask, bytes, size);
-    if (c->journal == NULL || !cow_journal_expected(c->journal, &address))
+    if (!expected || !cow_journal_expected(c->journal, &address))
         address = 0;
     if (status < 0)
         return cow_error_native("cannot write slot %llu (%zu bytes); is the disk full?", (unsigned long long)slot,
@@ -547,6 +549,7 @@ static file_chunks *new_chunks(void *file)
         return NULL;
     }
     c->file = file;
+    c->placed = cow_native_heads();
     c->store = (cow_chunk_store){
         .size = chunks_size, .read = chunks_read, .write = chunks_write, .again = chunks_again, .close = chunks_close};
     return c;

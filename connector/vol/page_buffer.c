@@ -9,6 +9,8 @@
 
 #include "journal/driver.h"
 
+#define DXPL H5P_DATASET_XFER_DEFAULT
+
 /* What HDF5 would make of the buffer that FAPL asks for, in a file with FCPL: whole pages, and none where there are no pages. */
 static cow_page_buffer asked_for(hid_t fapl, hid_t fcpl)
 {
@@ -44,14 +46,20 @@ int cow_page_buffer_leave_out(hid_t under, hid_t fcpl)
 
 int cow_page_buffer_begin(cow_home *home, void *native, hid_t fapl)
 {
+    H5VL_optional_args_t reset = {.op_type = H5VL_NATIVE_FILE_RESET_PAGE_BUFFERING_STATS};
     const cow_journal *journal;
     size_t size;
     unsigned metadata, raw;
     hid_t fcpl;
 
-    if (H5Pget_page_buffer_size(fapl, &size, &metadata, &raw) < 0 || size == 0 ||
-        (journal = cow_native_file_journal(native)) == NULL || cow_journal_plain(journal)) /* HDF5 has it, then */
+    if (H5Pget_page_buffer_size(fapl, &size, &metadata, &raw) < 0 || size == 0)
         return 0;
+    if ((journal = cow_native_file_journal(native)) == NULL || cow_journal_plain(journal)) {
+        /* HDF5 has it, then; what h5cow has read of it until now is not the program's */
+        if (H5VLfile_optional(native, cow_native_id(), &reset, DXPL, NULL) < 0)
+            cow_error_clear(); /* it has no pages */
+        return 0;
+    }
     if ((fcpl = cow_native_file_fcpl(native)) < 0)
         return -1;
     home->asked.page_buffer = asked_for(fapl, fcpl);
