@@ -170,6 +170,11 @@
  * D58  H5Ocopy of a contiguous dataset of one sequence of variable length in a file with addresses of 4 bytes: native HDF5 1.14.5
  *      refuses it ("element size too large", H5D__contig_copy), for its element has 12 bytes in the file and 16 in memory. It is not
  *      copied.
+ * D59  A group that tracks the order of attributes in a file with addresses of 4 bytes: native HDF5 1.14.5 may lose its "group info"
+ *      message, and then every new link is refused. Where no message is as long as a continuation (12 bytes), and no chunk of the
+ *      header can grow in place, H5O__alloc_chunk moves all messages of the last chunk, and forgets the one after a null message.
+ *      Whether a chunk can grow depends on what lies behind it. Natively too, with holes of 38 and of 57 bytes in the file. Such
+ *      groups do not track it.
  */
 #include "compare.h"
 #include "copies.h"

@@ -246,8 +246,21 @@ static herr_t set_trees(hid_t list, dice d, char *text, size_t size)
 
 /* ---- creation of objects, and of the file, whose root is one ---- */
 
+/* D59. The list of a file is that of its root group. */
+static bool is_of_narrow_group(hid_t list)
+{
+    size_t address = created.narrow ? 4 : 8, length;
+    if (H5Pisa_class(list, H5P_FILE_CREATE) > 0)
+        H5Pget_sizes(list, &address, &length);
+    return address < 8 && H5Pisa_class(list, H5P_GROUP_CREATE) > 0;
+}
+
 static herr_t set_attribute_order(hid_t list, dice d, char *text, size_t size)
 {
+    if (is_of_narrow_group(list)) {
+        snprintf(text, size, "none");
+        return 0;
+    }
     bool indexed = roll(&d, 2);
     snprintf(text, size, "%s", indexed ? "indexed" : "tracked");
     return H5Pset_attr_creation_order(list, H5P_CRT_ORDER_TRACKED | (indexed ? H5P_CRT_ORDER_INDEXED : 0));
