@@ -63,6 +63,8 @@ def lookup3(data):
 
 
 FULL = set((TEST / "full.txt").read_text().splitlines())
+# Files that take minutes go first, so that no core waits for the last one of them.
+MINUTES = ["hostile", "accidents", "copied", "stowed", "compact", "tools", "yesterday", "moved", "lost", "growth_instructions", "forget"]
 
 
 def pytest_configure(config):
@@ -71,6 +73,7 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.stem.removeprefix("test_") not in MINUTES)
     for item in items:
         if f"{item.path.name}::{item.function.__name__}" in FULL:
             item.add_marker("full")
