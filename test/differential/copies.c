@@ -431,6 +431,19 @@ static pair open_version(const struct version *v)
     return file;
 }
 
+/* D52. A version may have others than the file has, which was created over it. */
+static bool have_same_sizes(hid_t a, hid_t b)
+{
+    size_t address[2], length[2];
+    hid_t file[] = {a, b};
+    for (int i = 0; i < 2; i++) {
+        hid_t fcpl = H5Fget_create_plist(file[i]);
+        H5Pget_sizes(fcpl, &address[i], &length[i]);
+        H5Pclose(fcpl);
+    }
+    return address[0] == address[1] && length[0] == length[1];
+}
+
 static hsize_t links_in(hid_t file)
 {
     H5G_info_t info = {0};
@@ -469,7 +482,7 @@ bool op_copy_files(void)
         new_path(to, "f");
     else
         snprintf(to, sizeof to, "o%zu", below(12));
-    if (*from && copyable(source.id[0], from, true)) {
+    if (*from && have_same_sizes(source.id[0], target.id[0]) && copyable(source.id[0], from, true)) {
         hid_t plist = copy_plist(&flags, is_group(source.id[0], from), refers(source.id[0], from),
                                  merges(source.id[0], from, target.id[0])),
               lcpl = link_plist();
