@@ -75,11 +75,14 @@ static bool is_resized_outside(hid_t set, hid_t dcpl, hid_t type)
 /* D58. A string's element is smaller in memory. */
 static bool is_larger_in_memory(hid_t set, hid_t dcpl, hid_t type)
 {
+    if (!has_narrow_addresses())
+        return false;
+    if (H5Pget_layout(dcpl) == H5D_CHUNKED)
+        return H5Pget_nfilters(dcpl) > 0 && H5Tdetect_class(type, H5T_VLEN) > 0;
     hid_t space = H5Dget_space(set);
     hssize_t elements = H5Sget_simple_extent_npoints(space);
     H5Sclose(space);
-    return has_narrow_addresses() && H5Pget_layout(dcpl) == H5D_CONTIGUOUS && H5Tget_class(type) == H5T_VLEN &&
-           elements == 1;
+    return H5Pget_layout(dcpl) == H5D_CONTIGUOUS && H5Tget_class(type) == H5T_VLEN && elements == 1;
 }
 
 static herr_t find_uncopyable(hid_t at, const char *name, const H5O_info2_t *info, void *data)

@@ -168,8 +168,8 @@
  * D57  The reference count of what H5Ocopy made while the metadata cache is small: native HDF5 1.14.5 may have evicted its header
  *      before it is linked, reads it with a count of 1 (as in D47), and then counts one more. test_copies has it.
  * D58  H5Ocopy of a contiguous dataset of one sequence of variable length in a file with addresses of 4 bytes: native HDF5 1.14.5
- *      refuses it ("element size too large", H5D__contig_copy), for its element has 12 bytes in the file and 16 in memory. It is not
- *      copied.
+ *      refuses it ("element size too large", H5D__contig_copy), for its element has 12 bytes in the file and 16 in memory. And of
+ *      chunked ones with filters it writes behind its buffer (H5D__chunk_copy makes it as large as a decoded chunk). Neither is copied.
  * D59  A group that tracks the order of attributes in a file with addresses of 4 bytes: native HDF5 1.14.5 may lose its "group info"
  *      message, and then every new link is refused. Where no message is as long as a continuation (12 bytes), and no chunk of the
  *      header can grow in place, H5O__alloc_chunk moves all messages of the last chunk, and forgets the one after a null message.
