@@ -18,7 +18,6 @@ import pathlib
 import re
 import subprocess
 import sys
-import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
@@ -91,28 +90,13 @@ class Tests:
 
     def __init__(self):
         self.total = [0, 0, 0]
-        self.begun = time.monotonic()
-        self.lane = threading.local()
-        self.telling = threading.RLock()  # who holds it prints
-
-    def lanes(self, *lanes):
-        """Lists of functions without arguments, each list beside the others: where one has a core left, another one takes it."""
-
-        def run(lane):
-            self.lane.started = time.monotonic()
-            for part in lane:
-                part()
-
-        with ThreadPoolExecutor(len(lanes)) as pool:
-            for end in [pool.submit(run, lane) for lane in lanes]:
-                end.result()
-        self.lane.started = time.monotonic()
+        self.begun = self.started = time.monotonic()
 
     def count(self, title, counts):
         now = time.monotonic()
         self.total = [a + b for a, b in zip(self.total, counts)]
-        seconds = f"({now - getattr(self.lane, 'started', self.begun):.0f} s; {now - self.begun:.0f} s so far)"
-        self.lane.started = now
+        seconds = f"({now - self.started:.0f} s; {now - self.begun:.0f} s so far)"
+        self.started = now
         print("{}: {} passed, {} failed, {} skipped {}".format(title, *counts, seconds), flush=True)
 
     def part(self, title, command, count, shown=None, **more):
@@ -124,9 +108,7 @@ class Tests:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             ends = [pool.submit(logged, command, log_file(title), **more) for title, command, _, _, more in parts]
             for (title, _, count, shown, _), end in zip(parts, ends):
-                ended = end.result()
-                with self.telling:
-                    self.ended(title, ended, count, shown)
+                self.ended(title, end.result(), count, shown)
 
     def ended(self, title, end, count, shown):
         log = log_file(title)
@@ -153,11 +135,10 @@ class Tests:
             jobs = {n: pool.submit(logged, c, log_file(f"{title} {n}"), env) for n, c in commands.items()}
             ends = {name: job.result() for name, job in jobs.items()}
         failed = {name: end for name, end in ends.items() if end[0] != 0}
-        with self.telling:
-            self.count(title, (len(ends) - len(failed), len(failed), 0))
-            print(f"    {', '.join(commands)}")
-            for name, (code, text) in failed.items():
-                tell(code, log_file(f"{title} {name}"), text, lines=8)
+        self.count(title, (len(ends) - len(failed), len(failed), 0))
+        print(f"    {', '.join(commands)}")
+        for name, (code, text) in failed.items():
+            tell(code, log_file(f"{title} {name}"), text, lines=8)
 
 
 def tell(code, log, text, lines=25):
@@ -194,13 +175,10 @@ def junit(path):
     return count
 
 
-def c_tests(tests, title, build, *which, setup=None, at_once=None):
-    """The tests that meson knows of one build folder, AT_ONCE at a time (None: as many as there are cores); WHICH: names, or options that
-    choose. With SETUP those of its suite."""
+def c_tests(tests, title, build, *which, setup=None):
+    """The tests that meson knows of one build folder; WHICH: names, or options that choose. With SETUP those of its suite."""
     command = ["meson", "test", "-C", BUILD / build, "--no-rebuild", "--print-errorlogs", "--timeout-multiplier", "6", *which]
     name = "testlog"
-    if at_once:
-        command += ["--num-processes", str(at_once)]
     if setup:
         command += ["--setup", setup, "--suite", setup]
         name += f"-{setup}"
@@ -247,12 +225,12 @@ def crowds(tests, kills, seconds):
         tests.programs(title, {command[0].name: [sys.executable, "-B", *command]}, os.environ)
 
 
-def from_outside(tests, title, path, env, *which, at_once=os.cpu_count() + 1):
+def from_outside(tests, title, path, env, *which):
     """pytest, a file of tests on each core and one more, since tests wait for the disk; what it skips is named. WHICH: options that
     choose tests."""
     xml = LOGS / f"{log_file(title).stem}.xml"
     command = [sys.executable, "-B", "-m", "pytest", "-q", "-rsfE", "-p", "no:cacheprovider", f"--junit-xml={xml}", path]
-    command += ["-n", str(at_once), "--dist", "loadfile", *which]
+    command += ["-n", str(os.cpu_count() + 1), "--dist", "loadfile", *which]
     tests.part(title, command, junit(xml), shown=r"SKIPPED", env=env)
     return xml
 
@@ -364,15 +342,11 @@ def default_tier(tests, steps, kills):
 def rest_of_full(tests, steps, kills, seconds, long):
     """What the default tier leaves out. The short C tests run here once more, without sanitizers."""
     elsewhere(tests)
-    tests.lanes(
-        [
-            lambda: c_tests(tests, "C tests with ASan and UBSan, the long ones", "sanitize", *names_of("sanitize", True), at_once=1),
-            lambda: c_tests(tests, "C tests", "release", at_once=1),
-            lambda: c_tests(tests, "C tests under valgrind", "release", setup="valgrind", at_once=1),
-            lambda: c_tests(tests, "C tests with threads under ThreadSanitizer", "threads", "workers", "threads", at_once=1),
-        ],
-        [lambda: from_outside(tests, "Tests from outside, the long ones", TEST, None, "-m", "full", at_once=os.cpu_count())],
-    )
+    c_tests(tests, "C tests", "release")
+    c_tests(tests, "C tests with ASan and UBSan, the long ones", "sanitize", *names_of("sanitize", True))
+    c_tests(tests, "C tests under valgrind", "release", setup="valgrind")
+    c_tests(tests, "C tests with threads under ThreadSanitizer", "threads", "workers", "threads")
+    from_outside(tests, "Tests from outside, the long ones", TEST, None, "-m", "full")
     differential(tests, steps or (10 * STEPS if long else STEPS))
     crowds(tests, kills or (10 * KILLS if long else KILLS), seconds)
     if long:
