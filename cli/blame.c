@@ -303,7 +303,7 @@ static uint64_t snapshot_in(const blame *b, size_t row)
 
 static int root_at(const blame *b, uint64_t address, cow_root *root)
 {
-    hid_t dataset = H5Oopen_by_token(b->now.file.id, cli_token(address));
+    hid_t dataset = H5Oopen_by_token(b->now.file.id, cow_token(address));
     int found = dataset < 0 ? -1 : cli_state_root(&b->now, dataset, root);
 
     if (dataset >= 0)

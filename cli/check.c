@@ -126,7 +126,7 @@ static void check_type(cli_check *check, hid_t id, uint64_t address, const char 
 
     if (snapshot == UINT64_MAX || snapshot == address ||
         cow_native_header_version(cow_native_named_type(id), &version) < 0 || version >= 2 ||
-        (then = H5Oopen_by_token(check->file->id, cli_token(snapshot))) < 0)
+        (then = H5Oopen_by_token(check->file->id, cow_token(snapshot))) < 0)
         return;
     if (H5Iget_type(then) == H5I_DATATYPE && cow_types_same(id, then) == 0)
         cli_damaged(check, CLI_BAD_OBJECT, 0, address, "the datatype '%s' is not what was written", path);
@@ -182,7 +182,7 @@ static void list_sums(cli_check *check)
 static void found(void *context, cli_object *object, const char *path)
 {
     cli_check *check = context;
-    hid_t id = H5Oopen_by_token(check->file->id, cli_token(object->address));
+    hid_t id = H5Oopen_by_token(check->file->id, cow_token(object->address));
     char text[512];
     H5O_info2_t info;
     bool marked;
@@ -235,8 +235,11 @@ static void found(void *context, cli_object *object, const char *path)
                     "the dataset '%s' is not where the table of datasets says", path);
     check_sums(check, id, object, &use, path);
     if (use.root != UINT64_MAX && check->log != NULL &&
-        cli_check_root(check, use.root, cli_since_base(check, use.root, path)))
+        cli_check_root(check, use.root, cli_since_base(check, use.root, path))) {
         check_extent(check, id, object->address, use.root, path);
+        if (row != NULL && (row->flags & COW_FLAG_NATIVE) && check->since == NULL)
+            cli_check_native_head(check, object->address, use.root, path);
+    }
     if (marked && use.root != UINT64_MAX && check->log != NULL)
         cli_check_marked(check, id, object->address, use.root, path);
     CLI_RESERVE(check->uses, check->use_room, check->use_count, 1);
@@ -352,7 +355,7 @@ static void check_snapshots(cli_check *check)
                 continue; /* struck out: the object was deleted before the version was finished */
             if (cow_map_at(&check->graph.places, addresses[a]) != NULL || !cli_map_put(&opened, addresses[a], 1))
                 continue;
-            hid_t object = H5Oopen_by_token(check->file->id, cli_token(addresses[a]));
+            hid_t object = H5Oopen_by_token(check->file->id, cow_token(addresses[a]));
             if (object < 0)
                 cli_damaged(check, CLI_BAD_ELSE, 0, 0,
                             "row %zu of the snapshots: there is no %s object at address %llu", i,

@@ -5,6 +5,7 @@
  * check_damage.c  damages are noted, and the place where the check is told
  * check_slots.c   every stored chunk against its row in the slot table
  * check_index.c   root records, nodes, and the views that show them to HDF5 without h5cow
+ * check_heads.c   heads that HDF5 reads by itself
  * check_since.c   of all that, what is new since a version
  * check_impact.c  which versions and objects a damage hits, and which older version still has the data
  */
@@ -119,6 +120,8 @@ bool cli_check_root(cli_check *check, uint64_t offset, uint64_t base);
 /* OBJECT, at ADDRESS and PATH, says that it is the view of the record at OFFSET. It may be a copy of that, made without the connector:
  * then it must show the same. */
 void cli_check_marked(cli_check *check, hid_t object, uint64_t address, uint64_t offset, const char *path);
+/* check_heads.c. The head at ADDRESS and PATH has an index of its own: does that name what the root record at OFFSET, a good one, says? */
+void cli_check_native_head(cli_check *check, uint64_t address, uint64_t offset, const char *path);
 /* The address of the object at PATH, UINT64_MAX: there is none. */
 uint64_t cli_check_address(cli_check *check, const char *path);
 

@@ -106,7 +106,7 @@ uint64_t cli_check_address(cli_check *check, const char *path)
     H5O_info2_t info;
 
     if (H5Oget_info_by_name3(check->file->id, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0)
-        return cli_address(&info.token);
+        return cow_address(&info.token);
     H5Eclear2(H5E_DEFAULT);
     return UINT64_MAX;
 }

@@ -212,7 +212,7 @@ void cli_since_unlinked(cli_check *check, bool heads)
 static uint64_t root_at(cli_check *check, uint64_t address, uint64_t dataset)
 {
     hid_t object =
-        cli_since_wanted(check, address) ? H5I_INVALID_HID : H5Oopen_by_token(check->file->id, cli_token(address));
+        cli_since_wanted(check, address) ? H5I_INVALID_HID : H5Oopen_by_token(check->file->id, cow_token(address));
     uint64_t offset;
     cow_root root;
     bool found = object >= 0 && H5Iget_type(object) == H5I_DATASET && cli_source(object, &offset, NULL) == CLI_VIEW &&

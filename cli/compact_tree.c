@@ -122,7 +122,7 @@ static int note_pair(tree_walk *w, uint64_t old, uint64_t new)
     if (!cli_map_put(&w->met, cow_checksum(&pair, sizeof pair), 1))
         return 0;
     for (int i = 0; status == 0 && i < FILES; i++) {
-        const H5O_token_t token = cli_token(pair.address[i]);
+        const H5O_token_t token = cow_token(pair.address[i]);
         if ((object[i] = H5Oopen_by_token(w->file[i].id, token)) < 0 ||
             H5Oget_info3(object[i], &info[i], H5O_INFO_BASIC | H5O_INFO_TIME) < 0)
             status = unreadable(w, i);
@@ -157,7 +157,7 @@ static herr_t visit_link(hid_t group, const char *name, const H5L_info2_t *info,
         other.type != H5L_TYPE_HARD)
         H5Eclear2(H5E_DEFAULT); /* the hash tells */
     else
-        w->status = note_pair(w, cli_address(&info->u.token), cli_address(&other.u.token));
+        w->status = note_pair(w, cow_address(&info->u.token), cow_address(&other.u.token));
     return w->status != 0;
 }
 
@@ -170,17 +170,17 @@ static int walk_from(tree_walk *w, const char *path, bool head)
     for (int i = 0; i < FILES; i++) {
         if (H5Oget_info_by_name3(w->file[i].id, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
             return unreadable(w, i);
-        address[i] = cli_address(&info.token);
+        address[i] = cow_address(&info.token);
     }
     if (note_pair(w, address[OLD], address[NEW]) != 0)
         return CLI_FAILED;
     while (w->groups > 0) {
         const object_pair pair = w->group[--w->groups];
-        const hid_t group = H5Oopen_by_token(w->file[OLD].id, cli_token(pair.address[OLD]));
+        const hid_t group = H5Oopen_by_token(w->file[OLD].id, cow_token(pair.address[OLD]));
 
         w->status = 0;
         w->head = head && pair.address[OLD] == address[OLD];
-        w->other = H5Oopen_by_token(w->file[NEW].id, cli_token(pair.address[NEW]));
+        w->other = H5Oopen_by_token(w->file[NEW].id, cow_token(pair.address[NEW]));
         if (w->other < 0)
             w->status = unreadable(w, NEW);
         else if (group < 0 || H5Literate2(group, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, visit_link, w) < 0)

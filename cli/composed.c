@@ -224,6 +224,21 @@ int cli_slots_read(cli_slots *slots, uint64_t pool, uint64_t slot, void *bytes)
     return 0;
 }
 
+int cli_slots_place(cli_slots *slots, uint64_t pool, uint64_t slot, cow_chunk_place *place)
+{
+    const opened *o = find(slots, pool);
+
+    return o == NULL ? -1
+                     : cow_native_chunk_store_place(cow_pool_store(o->pool), cow_pool_slots(o->pool), slot, place);
+}
+
+int cli_slots_decode(cli_slots *slots, uint64_t pool, const void *encoded, size_t size, uint32_t mask, void *bytes)
+{
+    const opened *o = find(slots, pool);
+
+    return o == NULL ? -1 : cow_codec_decode(o->codec, encoded, size, mask, bytes);
+}
+
 int cli_slots_same(cli_slots *slots, uint64_t pool, uint64_t a, uint64_t b)
 {
     static const uint8_t nothing[sizeof(((cow_digest *)0)->hash)] = {0};

@@ -4,6 +4,7 @@
 
 #include "pools.h"
 
+#include "h5/chunk_index.h"
 #include "io/codec.h"
 #include "store/pieces.h"
 #include "store/pool.h"
@@ -26,6 +27,10 @@ size_t cli_slots_chunk_bytes(cli_slots *slots, uint64_t pool);
 hid_t cli_slots_type(cli_slots *slots, uint64_t pool);
 /* The chunk in SLOT of POOL, decoded and compared with its checksum. -1: cow_error. */
 int cli_slots_read(cli_slots *slots, uint64_t pool, uint64_t slot, void *bytes);
+/* Where it is stored. -1: cow_error. */
+int cli_slots_place(cli_slots *slots, uint64_t pool, uint64_t slot, cow_chunk_place *place);
+/* SIZE bytes that stand for a chunk of POOL, decoded. -1: cow_error. */
+int cli_slots_decode(cli_slots *slots, uint64_t pool, const void *encoded, size_t size, uint32_t mask, void *bytes);
 /* Do two slots of POOL hold the same, as the digests of what was written say? 1, 0; -1: cow_error. No chunk is read. */
 int cli_slots_same(cli_slots *slots, uint64_t pool, uint64_t a, uint64_t b);
 

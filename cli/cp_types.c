@@ -25,7 +25,7 @@ static int note_type(search *s, hid_t type)
     if (committed > 0 && H5Oget_info3(type, &info, H5O_INFO_BASIC) < 0)
         return -1;
     if (committed > 0)
-        cli_map_put(&s->used, cli_address(&info.token), 1);
+        cli_map_put(&s->used, cow_address(&info.token), 1);
     return committed < 0 ? -1 : 0;
 }
 
@@ -63,7 +63,7 @@ static herr_t suggest(hid_t root, const char *name, const H5O_info2_t *info, voi
     hid_t type = H5I_INVALID_HID, there = H5I_INVALID_HID;
     int status = 0;
 
-    if (info->type != H5O_TYPE_NAMED_DATATYPE || cow_map_at(&s->used, cli_address(&info->token)) == NULL)
+    if (info->type != H5O_TYPE_NAMED_DATATYPE || cow_map_at(&s->used, cow_address(&info->token)) == NULL)
         return 0;
     H5E_BEGIN_TRY
     {

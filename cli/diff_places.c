@@ -25,7 +25,7 @@ typedef struct walk {
 
 static uint64_t key_of(const H5O_token_t *a, const H5O_token_t *b)
 {
-    const uint64_t both[2] = {cli_address(a), cli_address(b)};
+    const uint64_t both[2] = {cow_address(a), cow_address(b)};
 
     return cow_checksum(both, sizeof both);
 }
@@ -113,7 +113,7 @@ bool cli_diff_same_place(cli_diff *diff, const H5O_token_t *a, const H5O_token_t
 {
     uint64_t met;
 
-    if (diff->same_file && cli_address(a) == cli_address(b))
+    if (diff->same_file && cow_address(a) == cow_address(b))
         return true;
     if (diff->places.count == 0)
         walk_both(diff);

@@ -179,7 +179,7 @@ static int roots(const cli_diff *diff, const meeting *m, cow_root kept[2], const
 
     for (int i = 0; found >= 0 && i < 2; i++) {
         const cli_state *state = i == 0 ? diff->before : diff->after;
-        hid_t dataset = H5Oopen_by_token(state->file.id, cli_token(m->address[i]));
+        hid_t dataset = H5Oopen_by_token(state->file.id, cow_token(m->address[i]));
         found = dataset < 0 ? -1 : cli_state_root(state, dataset, &kept[i]);
         root[i] = found > 0 ? &kept[i] : NULL;
         if (dataset >= 0)
@@ -266,7 +266,7 @@ static bool follow(hid_t group, const cow_tree_entry *link, meeting *m, int i)
         return false;
     m->there[i] = true;
     m->type[i] = info.type;
-    m->address[i] = cli_address(&info.token);
+    m->address[i] = cow_address(&info.token);
     return true;
 }
 
@@ -277,7 +277,7 @@ static void compare_link(walk *w, const char *path, const hid_t group[2], const 
     meeting m = {.path = cli_child_path(path, (link[0] != NULL ? link[0] : link[1])->name)};
 
     if (hard[0] && hard[1] && diff->same_file &&
-        cli_address(&link[0]->link.u.token) == cli_address(&link[1]->link.u.token)) {
+        cow_address(&link[0]->link.u.token) == cow_address(&link[1]->link.u.token)) {
         free(m.path); /* one snapshot: nothing below it differs */
         return;
     }
@@ -323,7 +323,7 @@ static void compare_links(walk *w, const meeting *m)
     for (int i = 0; good && i < 2; i++)
         if (m->there[i] && m->type[i] == H5O_TYPE_GROUP)
             good = (group[i] = H5Oopen_by_token((i == 0 ? w->diff->before : w->diff->after)->file.id,
-                                                cli_token(m->address[i]))) >= 0 &&
+                                                cow_token(m->address[i]))) >= 0 &&
                    list(group[i], m->path, &names[i]) == 0;
     if (!good) {
         json_object *item = cli_diff_item(m->path, "changed");
@@ -402,7 +402,7 @@ static int look(const cli_state *state, const char *path, meeting *m, int i)
     if (H5Oget_info3(state->file.id, &own, H5O_INFO_BASIC) < 0 || own.fileno != info.fileno)
         return cli_fail("'%s' leads to another file: compare that one", path);
     m->type[i] = info.type;
-    m->address[i] = cli_address(&info.token);
+    m->address[i] = cow_address(&info.token);
     return 0;
 }
 

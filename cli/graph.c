@@ -65,7 +65,7 @@ static size_t object_at(cli_graph *g, uint64_t address, H5O_type_t type, const c
 
 static void list_group(cli_graph *g, size_t object, const char *path, bool head, queue *q)
 {
-    hid_t group = H5Oopen_by_token(g->file, cli_token(g->object[object].address));
+    hid_t group = H5Oopen_by_token(g->file, cow_token(g->object[object].address));
     cow_tree_names found = {0};
     char why[512];
 
@@ -74,7 +74,7 @@ static void list_group(cli_graph *g, size_t object, const char *path, bool head,
     g->object[object].first = g->links;
     for (size_t i = 0; i < found.count; i++) {
         const H5L_info2_t *listed = &found.entry[i].link;
-        const uint64_t address = listed->type == H5L_TYPE_HARD ? cli_address(&listed->u.token) : UINT64_MAX;
+        const uint64_t address = listed->type == H5L_TYPE_HARD ? cow_address(&listed->u.token) : UINT64_MAX;
         cli_link link = {found.entry[i].name, listed->type, SIZE_MAX};
         char *child = cli_child_path(path, link.name);
         const bool history = head && path[1] == '\0' && strcmp(link.name, COW_GROUP) == 0;
@@ -116,7 +116,7 @@ size_t cli_graph_add_as(cli_graph *graph, const char *path, const char *shown)
     size_t root;
 
     if (!head && H5Lget_info2(graph->file, path, &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD)
-        address = cli_address(&link.u.token);
+        address = cow_address(&link.u.token);
     if (H5Oget_info_by_name3(graph->file, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) {
         if (address == UINT64_MAX || cow_map_at(&graph->places, address) == NULL)
             graph->trouble(graph->context, address, shown[1] == '\0' ? path : shown, cli_reason(why, sizeof why));
@@ -124,9 +124,9 @@ size_t cli_graph_add_as(cli_graph *graph, const char *path, const char *shown)
             object_at(graph, address, H5O_TYPE_UNKNOWN, shown, &q);
         return SIZE_MAX;
     }
-    if (!is_wanted(graph, cli_address(&info.token)))
+    if (!is_wanted(graph, cow_address(&info.token)))
         return SIZE_MAX;
-    root = object_at(graph, cli_address(&info.token), info.type, shown, &q);
+    root = object_at(graph, cow_address(&info.token), info.type, shown, &q);
     while (q.first < q.count) {
         list_group(graph, q.item[q.first].object, q.item[q.first].path, head, &q);
         free(q.item[q.first++].path);

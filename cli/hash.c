@@ -51,7 +51,7 @@ static int failed(const cli_hash_walk *w, const char *path)
 static void note(cli_hash_walk *w, const H5O_token_t *token, H5O_type_t type, char *path)
 {
     CLI_RESERVE(w->object, w->room, w->objects, 1);
-    cli_map_put(&w->place, cli_address(token), w->objects);
+    cli_map_put(&w->place, cow_address(token), w->objects);
     w->object[w->objects++] = (cli_hash_object){path, *token, type};
 }
 
@@ -71,7 +71,7 @@ static int note_members(cli_hash_walk *w, size_t i)
 
     for (size_t n = 0; status == 0 && n < names.count; n++) {
         const cow_tree_entry *link = &names.entry[n];
-        if (link->link.type != H5L_TYPE_HARD || cow_map_get(&w->place, cli_address(&link->link.u.token), &place))
+        if (link->link.type != H5L_TYPE_HARD || cow_map_get(&w->place, cow_address(&link->link.u.token), &place))
             continue;
         if (H5Oget_info_by_name3(group, link->name, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
             status = fails(link->name);
@@ -285,7 +285,7 @@ static int put_link(cli_hash_walk *w, EVP_MD_CTX *sha, hid_t group, const cow_tr
     cli_sha_text(sha, link->name);
     if (link->link.type == H5L_TYPE_HARD) {
         cli_sha_text(sha, "object");
-        if (!cow_map_get(&w->place, cli_address(&link->link.u.token), &place))
+        if (!cow_map_get(&w->place, cow_address(&link->link.u.token), &place))
             return cow_error(COW_IO, "the file changed while it was read");
         cli_sha_text(sha, w->object[place].path);
         return 0;

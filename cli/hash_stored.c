@@ -83,7 +83,7 @@ static uint64_t address_of(const cli_hash_walk *w, const char *path)
     H5O_info2_t info;
 
     if (H5Oget_info_by_name3(w->state->file.id, full, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0)
-        address = cli_address(&info.token);
+        address = cow_address(&info.token);
     else
         H5Eclear2(H5E_DEFAULT);
     free(full);

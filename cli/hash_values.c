@@ -364,7 +364,7 @@ static int put_reference(cli_hash_values *v, hid_t type, void *value)
     H5Eclear2(H5E_DEFAULT);
     if (r.state != COW_REFERENCE_GOOD)
         cli_sha_text(v->block, r.state == COW_REFERENCE_FOREIGN ? "another file" : "nothing");
-    else if (!cow_map_get(&v->w->place, cli_address(&r.token), &place))
+    else if (!cow_map_get(&v->w->place, cow_address(&r.token), &place))
         cli_sha_text(v->block, "elsewhere");
     else {
         cli_sha_text(v->block, r.region >= 0 ? "region" : r.attribute != NULL ? "attribute" : "object");

@@ -232,7 +232,7 @@ static int list_entry(listing *l, const entry *e)
         tell(l, e->path, "unreadable", "cannot be opened", NULL);
         return CLI_FAILED;
     }
-    same = met_before(l, cli_address(&info.token), e->path);
+    same = met_before(l, cow_address(&info.token), e->path);
     tell_object(l, e->path, object, info.type, same);
     if (info.type == H5O_TYPE_GROUP && same == NULL && l->recursive)
         status = list_links(l, object, e->path);
@@ -245,7 +245,7 @@ static int list_all(listing *l, hid_t object, const H5O_info2_t *info, const cha
 {
     int status = 0;
 
-    met_before(l, cli_address(&info->token), path);
+    met_before(l, cow_address(&info->token), path);
     if (info->type == H5O_TYPE_GROUP)
         status = list_links(l, object, path);
     else

@@ -35,7 +35,7 @@ static void found(void *context, cli_object *object, const char *path)
 
     if (object->type != H5O_TYPE_DATASET)
         return;
-    if ((dataset = H5Oopen_by_token(s->file->id, cli_token(object->address))) < 0 ||
+    if ((dataset = H5Oopen_by_token(s->file->id, cow_token(object->address))) < 0 ||
         (kind = cli_source(dataset, &number, NULL)) < 0) {
         say_reason(s, path);
         cow_close(dataset);

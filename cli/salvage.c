@@ -76,7 +76,7 @@ static herr_t note_version(hid_t group, const char *name, const H5L_info2_t *inf
     (void)group;
     CLI_RESERVE(l->item, l->room, l->count, 1);
     l->item[l->count].name = cli_strdup(name);
-    l->item[l->count++].address = info->type == H5L_TYPE_HARD ? cli_address(&info->u.token) : 0;
+    l->item[l->count++].address = info->type == H5L_TYPE_HARD ? cow_address(&info->u.token) : 0;
     return 0;
 }
 

@@ -355,10 +355,10 @@ static herr_t look_at_link(hid_t group, const char *name, const H5L_info2_t *inf
     if (info->type != H5L_TYPE_HARD)
         return 0;
     if (cow_layout_part_name(name, &first)) {
-        cli_map_put(&l->parts, cli_address(&info->u.token), 1);
+        cli_map_put(&l->parts, cow_address(&info->u.token), 1);
         return 0;
     }
-    l->trees += cow_map_at(&l->m->roots, cli_address(&info->u.token)) != NULL;
+    l->trees += cow_map_at(&l->m->roots, cow_address(&info->u.token)) != NULL;
     if (l->slots + l->raw + l->views > 3) /* the rest will be the same */
         return 0;
     if ((object = H5Oopen(group, name, H5P_DEFAULT)) >= 0 && H5Iget_type(object) == H5I_DATASET) {
@@ -515,7 +515,7 @@ static int with_new_history(salvage *s, cow_choice_state state, char *why, size_
     base = cow_journal_base(s->journal);
     if (open_native(s, why, size) == 0 && H5Lget_info2(s->file.id, COW_ROOT, &link, H5P_DEFAULT) >= 0 &&
         link.type == H5L_TYPE_HARD)
-        place = cli_address(&link.u.token);
+        place = cow_address(&link.u.token);
     H5Eclear2(H5E_DEFAULT);
     count = scan(s, base, false, found, OBJECTS);
     if (new_patches(s) < 0)
@@ -602,13 +602,13 @@ static void mend_versions(salvage *s, cow_choice_state state)
         H5Eclear2(H5E_DEFAULT);
         goto done;
     }
-    versions = cli_address(&link.u.token);
+    versions = cow_address(&link.u.token);
     base = cow_journal_base(s->journal);
     group = new_group();
     for (size_t v = 0; v < row_count; v++)
         for (size_t i = rows[v].open == COW_LOG_FORGOTTEN ? 0 : count;
              i-- > 0;) /* the snapshot of the head's root group in this version */
-            if (snapshots[i].head == cli_address(&root.token) && snapshots[i].version <= v &&
+            if (snapshots[i].head == cow_address(&root.token) && snapshots[i].version <= v &&
                 snapshots[i].snapshot != UINT64_MAX) {
                 add_link(&group, rows[v].name, snapshots[i].snapshot);
                 linked++;

@@ -100,7 +100,7 @@ static int there(const salvage *s, const char *path, uint64_t *address)
         H5Oget_info_by_name3(s->copy.to, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0;
 
     if (found)
-        *address = cli_address(&info.token);
+        *address = cow_address(&info.token);
     H5Eclear2(H5E_DEFAULT);
     return found;
 }
@@ -528,7 +528,7 @@ static void note_kept(salvage *s, const char *path)
 
 static int put_hard(salvage *s, const H5L_info2_t *link, const char *path, bool head, hid_t lcpl)
 {
-    uint64_t address = cli_address(&link->u.token), *known = cow_map_at(&s->met, address), there_is, root = UINT64_MAX;
+    uint64_t address = cow_address(&link->u.token), *known = cow_map_at(&s->met, address), there_is, root = UINT64_MAX;
     bool kept = false, in_head = head, changed = true;
     hid_t native = H5I_INVALID_HID, through = H5I_INVALID_HID;
     salvage_place *place;
@@ -856,7 +856,7 @@ static hid_t open_head(const salvage *s, const salvage_object *object)
         return H5I_INVALID_HID;
     path = cli_format("%s%s", newest->path, object->path[1] == '\0' ? "" : object->path);
     same = H5Oget_info_by_name3(s->file.id, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
-           cli_address(&info.token) == object->address;
+           cow_address(&info.token) == object->address;
     H5Eclear2(H5E_DEFAULT);
     free(path);
     return same ? open_through(s->head, object->path) : H5I_INVALID_HID;
@@ -965,7 +965,7 @@ int salvage_tree(salvage *s)
     hold_types(s);
     salvage_forget(s, "/");
     through = open_through(s->through, "/");
-    add_object(s, "/", cli_address(&info.token), H5O_TYPE_GROUP, true, true, UINT64_MAX);
+    add_object(s, "/", cow_address(&info.token), H5O_TYPE_GROUP, true, true, UINT64_MAX);
     note_kept(s, "/");
     status = remember_copy(s, through, &info.token, "/", H5O_TYPE_GROUP);
     if (through >= 0)

@@ -257,7 +257,7 @@ uint64_t cli_version_object(const cli_file *file, const cli_version *version, co
     H5E_BEGIN_TRY
     if (H5Fget_fileno(file->id, &own) >= 0 &&
         H5Oget_info_by_name3(file->id, full, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 && info.fileno == own) {
-        address = cli_address(&info.token);
+        address = cow_address(&info.token);
         *type = info.type;
     }
     H5E_END_TRY
@@ -606,6 +606,20 @@ int cli_snapshots_since(const cli_file *file, uint64_t version, cli_snapshot_row
     return status;
 }
 
+/* A chunked dataset that is a head has an index that h5cow made. */
+static int chunked_kind(hid_t dataset, uint64_t *number)
+{
+    hid_t file = H5Iget_file_id(dataset);
+    H5O_info2_t info;
+    int status = -1;
+
+    if (file >= 0 && H5Oget_info3(dataset, &info, H5O_INFO_BASIC) >= 0)
+        status = cow_native_tree_owner(H5VLobject(file), cow_address(&info.token), number);
+    if (file >= 0)
+        H5Fclose(file);
+    return status < 0 ? -1 : status > 0 ? CLI_HEAD : CLI_NATIVE;
+}
+
 int cli_source(hid_t dataset, uint64_t *number, bool *marked)
 {
     hid_t dcpl = H5Dget_create_plist(dataset);
@@ -616,7 +630,9 @@ int cli_source(hid_t dataset, uint64_t *number, bool *marked)
 
     if (dcpl < 0)
         return -1;
-    if (H5Pget_layout(dcpl) == H5D_VIRTUAL) {
+    if (H5Pget_layout(dcpl) == H5D_CHUNKED)
+        kind = chunked_kind(dataset, number);
+    else if (H5Pget_layout(dcpl) == H5D_VIRTUAL) {
         if (H5Pget_virtual_count(dcpl, &mappings) < 0)
             kind = -1;
         else if (mappings > 0 && H5Pget_virtual_filename(dcpl, 0, file, sizeof file) == 1 && file[0] == '.') {
@@ -640,22 +656,4 @@ int cli_source(hid_t dataset, uint64_t *number, bool *marked)
         *marked = mark;
     H5Pclose(dcpl);
     return kind;
-}
-
-uint64_t cli_address(const H5O_token_t *token)
-{
-    uint64_t address = 0;
-
-    for (int i = 7; i >= 0; i--)
-        address = address << 8 | token->__data[i];
-    return address;
-}
-
-H5O_token_t cli_token(uint64_t address)
-{
-    H5O_token_t token = {{0}};
-
-    for (int i = 0; i < 8; i++)
-        token.__data[i] = (uint8_t)(address >> (8 * i));
-    return token;
 }

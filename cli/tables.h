@@ -96,8 +96,4 @@ enum { CLI_NATIVE, CLI_HEAD, CLI_VIEW };
  * shows the view of the root record, but says that it is that view. */
 int cli_source(hid_t dataset, uint64_t *number, bool *marked);
 
-/* The identity of an object in its file: its address. */
-uint64_t cli_address(const H5O_token_t *token);
-H5O_token_t cli_token(uint64_t address);
-
 #endif

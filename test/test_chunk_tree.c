@@ -308,7 +308,7 @@ static void test_damaged_trees(void **state)
     free(t);
 }
 
-static void test_labels(void **state)
+static void test_owners(void **state)
 {
     image i = {malloc(ROOM), 64, 0, 0};
     const cow_source source = {&i, ROOM, read_image, false};
@@ -316,19 +316,24 @@ static void test_labels(void **state)
     const cow_chunk_form form = {.rank = 2, .chunk = {3, 4}, .element = 8, .half = 3, .width = 8};
     const size_t size = cow_chunk_tree_node_size(&form);
     uint8_t hidden[2000];
-    uint64_t root, label = 0;
+    uint64_t root, owner = 0;
     (void)state;
 
     assert_int_equal(cow_chunk_tree_create(&form, &space, 77, &root), 0);
-    assert_true(cow_chunk_tree_labelled(i.bytes + root, size, root, &label) && label == 77);
-    assert_false(cow_chunk_tree_labelled(i.bytes + root, size, root + 8, &label));
-    assert_false(cow_chunk_tree_labelled(i.bytes + root, size - 8, root, &label));
+    assert_int_equal(cow_chunk_tree_owned(i.bytes + root, size, root, &owner), 1);
+    assert_int_equal(owner, 77);
+    assert_int_equal(cow_chunk_tree_owner(&form, &source, root, &owner), 1);
+    assert_int_equal(cow_chunk_tree_owner(&form, &source, ROOM - 19, &owner), 0);
+    assert_int_equal(cow_chunk_tree_owner(&form, &source, UINT64_MAX - 7, &owner), 0);
+    assert_int_equal(cow_chunk_tree_owned(i.bytes + root, size, root + 8, &owner), -1);
+    assert_int_equal(cow_chunk_tree_owned(i.bytes + root, size - 8, root, &owner), 0);
     memcpy(hidden, i.bytes + root, size);
     cow_chunk_tree_hide(hidden, size);
     assert_memory_equal(hidden, i.bytes + root, size); /* it has no chunks yet */
-    for (size_t at = 0; at < size; at++) {
+    for (size_t at = 0; at < size; at++) {             /* no byte makes it another's */
         i.bytes[root + at] ^= 1;
-        assert_true(!cow_chunk_tree_labelled(i.bytes + root, size, root, NULL) == (at < 5 || at >= size - 20));
+        assert_int_equal(cow_chunk_tree_owned(i.bytes + root, size, root, NULL), at < size - 20 ? 1 : -1);
+        assert_int_equal(cow_chunk_tree_owner(&form, &source, root, &owner), at < size - 20 ? 1 : -1);
         i.bytes[root + at] ^= 1;
     }
     free(i.bytes);
@@ -592,7 +597,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_any_order_of_changes),
         cmocka_unit_test(test_what_grows_at_its_end_fills_its_nodes),
         cmocka_unit_test(test_damaged_trees),
-        cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_owners),
         cmocka_unit_test(test_hdf5_reads_them_and_goes_on),
     };
 

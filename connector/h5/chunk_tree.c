@@ -21,8 +21,8 @@
 #define SIBLINGS  8
 
 /* At the end of the root. */
-#define LABEL      20
-#define LABEL_SIGN "h5cowhd1"
+#define OWNER      20
+#define OWNER_SIGN "h5cowhd1"
 
 typedef struct node {
     uint64_t address;
@@ -45,6 +45,13 @@ typedef struct path {
     unsigned at[MOST_DEPTH]; /* which entry of it */
     unsigned depth;          /* nodes */
 } path;
+
+bool cow_chunk_form_of(const cow_dataset_header *header, unsigned half, cow_chunk_form *form)
+{
+    *form = (cow_chunk_form){.rank = header->rank, .element = (uint32_t)header->element_size, .half = half, .width = 8};
+    memcpy(form->chunk, header->chunk, sizeof form->chunk);
+    return header->layout == COW_DATASET_HEADER_TREE && header->index != UINT64_MAX && half > 0 && half <= 32767;
+}
 
 static size_t key_size(const cow_chunk_form *form)
 {
@@ -121,10 +128,10 @@ static void make_key(const cow_chunk_tree *t, uint8_t *key, const uint64_t at[],
 static void end_entries(const cow_chunk_tree *t, node *n, unsigned count)
 {
     uint8_t *last = entry(t, n, count);
-    const size_t label = n->address == t->root ? LABEL : 0;
+    const size_t owner = n->address == t->root ? OWNER : 0;
 
     cow_put16(n->bytes + ENTRIES, (uint16_t)count);
-    memset(last, 0, (size_t)(n->bytes + t->size - label - last));
+    memset(last, 0, (size_t)(n->bytes + t->size - owner - last));
     for (unsigned d = 0; d < t->form.rank; d++)
         cow_put64(last + 8 + 8 * (size_t)d, UINT64_MAX / t->form.chunk[d] * t->form.chunk[d]);
     cow_put64(last + 8 + 8 * (size_t)t->form.rank, t->form.element);
@@ -141,36 +148,58 @@ static void begin_node(const cow_chunk_tree *t, node *n, unsigned at_level)
     end_entries(t, n, 0);
 }
 
-/* ---- labels ---- */
+/* ---- owners ---- */
 
-static uint32_t label_sum(const uint8_t *label, uint64_t address)
+static uint32_t owner_sum(uint64_t owner, uint64_t address)
 {
     uint8_t bytes[24];
 
-    memcpy(bytes, label, 16);
+    memcpy(bytes, OWNER_SIGN, 8);
+    cow_put64(bytes + 8, owner);
     cow_put64(bytes + 16, address);
     return cow_metadata_checksum(bytes, sizeof bytes);
 }
 
-static void put_label(uint8_t *bytes, size_t size, uint64_t address, uint64_t label)
+static void put_owner(uint8_t *bytes, size_t size, uint64_t address, uint64_t owner)
 {
-    uint8_t *p = bytes + size - LABEL;
+    uint8_t *p = bytes + size - OWNER;
 
-    memcpy(p, LABEL_SIGN, 8);
-    cow_put64(p + 8, label);
-    cow_put32(p + 16, label_sum(p, address));
+    memcpy(p, OWNER_SIGN, 8);
+    cow_put64(p + 8, owner);
+    cow_put32(p + 16, owner_sum(owner, address));
 }
 
-bool cow_chunk_tree_labelled(const uint8_t *bytes, size_t size, uint64_t address, uint64_t *label)
+/* P: the bytes that tell it. */
+static int owned(const uint8_t *p, uint64_t address, uint64_t *owner)
 {
-    const uint8_t *p = bytes + size - LABEL;
+    const uint64_t number = cow_get64(p + 8);
+    const bool has_sign = memcmp(p, OWNER_SIGN, 8) == 0, fits = cow_get32(p + 16) == owner_sum(number, address);
 
-    if (size < SIBLINGS + 8 + LABEL || memcmp(bytes, SIGNATURE, 4) != 0 || bytes[4] != CHUNKS ||
-        memcmp(p, LABEL_SIGN, 8) != 0 || cow_get32(p + 16) != label_sum(p, address))
-        return false;
-    if (label != NULL)
-        *label = cow_get64(p + 8);
-    return true;
+    if (has_sign && fits) {
+        if (owner != NULL)
+            *owner = number;
+        return 1;
+    }
+    /* what is not ours might have a fitting sum by chance; but no file has so many datasets */
+    return has_sign || (fits && number <= UINT32_MAX) ? -1 : 0;
+}
+
+int cow_chunk_tree_owned(const uint8_t *bytes, size_t size, uint64_t address, uint64_t *owner)
+{
+    return size < SIBLINGS + 8 + OWNER ? 0 : owned(bytes + size - OWNER, address, owner);
+}
+
+int cow_chunk_tree_owner(const cow_chunk_form *form, const cow_source *source, uint64_t root, uint64_t *owner)
+{
+    const size_t size = cow_chunk_tree_node_size(form);
+    uint8_t bytes[OWNER];
+    int status;
+
+    if (root > source->end || (status = cow_source_bring(source, root + size - OWNER, bytes, sizeof bytes)) == 0)
+        return 0;
+    if (status > 0 && (status = owned(bytes, root, owner)) < 0)
+        cow_error(COW_CORRUPT, "whose chunk index is at %llu is damaged", (unsigned long long)root);
+    return status;
 }
 
 void cow_chunk_tree_hide(uint8_t *bytes, size_t size)
@@ -307,7 +336,7 @@ static void set_form(cow_chunk_tree *t, const cow_chunk_form *form, const cow_ch
                           .most = 2 * form->half};
 }
 
-int cow_chunk_tree_create(const cow_chunk_form *form, const cow_chunk_tree_space *space, uint64_t label, uint64_t *root)
+int cow_chunk_tree_create(const cow_chunk_form *form, const cow_chunk_tree_space *space, uint64_t owner, uint64_t *root)
 {
     cow_chunk_tree t;
     node *n;
@@ -321,14 +350,14 @@ int cow_chunk_tree_create(const cow_chunk_form *form, const cow_chunk_tree_space
         return cow_error(COW_MEMORY, "no memory for a chunk index");
     n->address = t.root;
     begin_node(&t, n, 0);
-    put_label(n->bytes, t.size, t.root, label);
+    put_owner(n->bytes, t.size, t.root, owner);
     status = space->write(space->context, t.root, n->bytes, t.size);
     free(n);
     return status;
 }
 
 int cow_chunk_tree_open(const cow_chunk_form *form, const cow_chunk_tree_space *space, uint64_t root,
-                        cow_chunk_tree **tree, uint64_t *label)
+                        cow_chunk_tree **tree, uint64_t *owner)
 {
     cow_chunk_tree *t = malloc(sizeof *t);
     node *n = NULL;
@@ -341,7 +370,7 @@ int cow_chunk_tree_open(const cow_chunk_form *form, const cow_chunk_tree_space *
     }
     set_form(t, form, space);
     t->root = root;
-    if ((status = get(t, root, &n)) > 0 && !cow_chunk_tree_labelled(n->bytes, t->size, root, label))
+    if ((status = get(t, root, &n)) > 0 && cow_chunk_tree_owned(n->bytes, t->size, root, owner) <= 0)
         status = 0;
     if (status <= 0) {
         cow_chunk_tree_close(t);

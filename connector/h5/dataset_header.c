@@ -3,6 +3,7 @@
 #include "h5/dataset_header.h"
 
 #include "base/bytes.h"
+#include "h5/checksum.h"
 #include "h5/collection.h"
 
 #include <stdlib.h>
@@ -178,6 +179,71 @@ int cow_dataset_header_read(const cow_source *source, uint64_t address, cow_data
     if (described->layout == COW_DATASET_HEADER_TREE && described->chunk_rank != described->rank)
         described->layout = COW_DATASET_HEADER_OTHER;
     return status > 0 && !(r.space && r.type && r.layout) ? 0 : status;
+}
+
+/* ---- a new one ---- */
+
+typedef struct image {
+    const uint8_t *bytes;
+} image;
+
+static int read_image(void *context, uint64_t address, void *bytes, size_t size)
+{
+    memcpy(bytes, ((const image *)context)->bytes + address, size);
+    return 0;
+}
+
+int cow_dataset_header_parse(const uint8_t *header, size_t size, cow_dataset_header *described)
+{
+    image i = {header};
+    const cow_source source = {&i, size, read_image, false};
+
+    return cow_dataset_header_read(&source, 0, described);
+}
+
+typedef struct places {
+    const uint8_t *space, *layout;
+    unsigned rank;
+} places;
+
+static int find_places(void *context, const uint8_t *message, size_t prefix, size_t length)
+{
+    const uint8_t *body = message + prefix;
+    places *p = context;
+
+    if (message[0] == COW_MESSAGE_SPACE && length >= 4 + 16 * (size_t)p->rank && body[0] == 2 && body[1] == p->rank &&
+        body[2] == 1)
+        p->space = body;
+    if (message[0] == COW_MESSAGE_LAYOUT && length >= 11 && body[0] == 3 && body[1] == LAYOUT_CHUNKED &&
+        cow_get64(body + 3) == UINT64_MAX)
+        p->layout = body;
+    return message[0] != COW_MESSAGE_CONTINUATION;
+}
+
+bool cow_dataset_header_fit(uint8_t *header, size_t size, unsigned rank, const uint64_t extent[],
+                            const uint64_t maximum[], uint64_t index, uint32_t now)
+{
+    places p = {.rank = rank};
+    cow_header parsed;
+    uint8_t *space;
+    size_t at;
+
+    if (!cow_header_parse(header, size, &parsed) || parsed.first != size)
+        return false;
+    at = parsed.prefix + parsed.width;
+    if (cow_messages_each(header + at, size - 4 - at, parsed.ordered, find_places, &p) != 1 || p.space == NULL ||
+        p.layout == NULL)
+        return false;
+    space = header + (p.space - header) + 4;
+    for (unsigned d = 0; d < rank; d++) {
+        cow_put64(space + 8 * (size_t)d, extent[d]);
+        cow_put64(space + 8 * ((size_t)rank + d), maximum[d]);
+    }
+    cow_put64(header + (p.layout - header) + 3, index);
+    for (unsigned i = 0; (header[5] & COW_HEADER_TIMES) && i < 4; i++)
+        cow_put32(header + 6 + 4 * (size_t)i, now);
+    cow_metadata_sum_up(header, size);
+    return true;
 }
 
 /* ---- mappings ---- */

@@ -53,6 +53,15 @@ struct cow_dataset_header {
 /* 1; 0: it is no dataset, or one that is not known here, or there is no memory; -1: recorded. */
 int cow_dataset_header_read(const cow_source *source, uint64_t address, cow_dataset_header *described);
 
+/* The same of the SIZE bytes of a header of one chunk. */
+int cow_dataset_header_parse(const uint8_t *header, size_t size, cow_dataset_header *described);
+
+/* The SIZE bytes of a header of one chunk, of a dataset of RANK dimensions that has a B-tree and no chunks, become those of one of that EXTENT and
+ * MAXIMUM (UINT64_MAX: unlimited), whose B-tree is at INDEX, and whose times, where it has any, are NOW (seconds since 1970). false: it is no
+ * such header. */
+bool cow_dataset_header_fit(uint8_t *header, size_t size, unsigned rank, const uint64_t extent[],
+                            const uint64_t maximum[], uint64_t index, uint32_t now);
+
 /* The first mapping of a virtual dataset: source file and source dataset, each "" where it has SIZE bytes or more, or there is no mapping,
  * and how many there are. As above. */
 int cow_dataset_header_source(const cow_source *source, const cow_dataset_header *described, size_t size, char file[],

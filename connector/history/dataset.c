@@ -12,6 +12,7 @@
 #include "base/ids.h"
 #include "io/scratch.h"
 #include "journal/driver.h"
+#include "native/header_file.h"
 #include "native/pipeline.h"
 #include "native/staged.h"
 
@@ -655,67 +656,30 @@ static int write_head(cow_file *file, const cow_creation *wanted, hid_t type, in
     return status;
 }
 
-/* The same of one that every HDF5 reads, with an index of its chunks. */
-static int write_native_head(cow_file *file, const cow_creation *wanted, int rank, const hsize_t extent[],
-                             const hsize_t most[], const hsize_t chunk[], uint32_t pool_id, uint64_t id,
-                             uint64_t *address)
+static bool may_be_native(cow_file *file, const cow_creation *wanted, const cow_layout_dataset_row *row)
 {
-    const cow_pool_entry *pool = cow_pools_get(file, pool_id);
-    const cow_native_bytes *bytes = cow_file_bytes(file);
-    uint64_t index, along[COW_MAX_RANK];
-    cow_virtual *v;
-    int status = 0;
+    H5D_fill_value_t fill;
 
-    if (pool == NULL)
-        return -1;
-    for (int d = 0; d < rank; d++) {
-        if (chunk[d] > UINT32_MAX)
-            return 0;
-        along[d] = chunk[d];
-    }
-    if ((v = cow_virtual_open(file->native, bytes, file->low, wanted->type,
-                              cow_type_is_heap(wanted->type, true) != 0)) == NULL)
+    return cow_native_heads() && cow_journal_driver_linear(file->fileno) && wanted->loc->type == H5VL_OBJECT_BY_SELF &&
+           row->alloc_time != H5D_ALLOC_TIME_EARLY && H5Tcommitted(wanted->type) == 0 && cow_file_ours(file) &&
+           H5Pfill_value_defined(wanted->dcpl, &fill) >= 0 &&
+           (fill != H5D_FILL_VALUE_USER_DEFINED || cow_type_is_heap(wanted->type, true) == 0);
+}
+
+/* A head that every HDF5 reads: as cow_native_head_make. */
+static int make_native(cow_file *file, const cow_creation *wanted, bool unopened, const cow_root *root,
+                       cow_layout_dataset_row *row, void **native)
+{
+    const cow_pool_entry *pool;
+    int made;
+
+    if (!may_be_native(file, wanted, row))
         return 0;
-    if (cow_head_index_create(file, (unsigned)rank, along, H5Tget_size(wanted->type), id, &index) < 0)
-        status = -1;
-    else if ((status = cow_chunked_put(v, (unsigned)rank, extent, most, chunk, index, wanted->dcpl,
-                                       pool->dcpl >= 0 ? pool->dcpl : H5P_DATASET_CREATE_DEFAULT, address)) > 0 &&
-             wanted->name != NULL)
-        status = cow_staged_link_to(file->native, bytes, *address, wanted->at, wanted->loc, wanted->name, wanted->lcpl);
-    cow_virtual_close(v);
-    if (status == 0)
+    if ((pool = cow_pools_get(file, row->pool)) == NULL || cow_file_begin(file) < 0)
+        return -1;
+    if ((made = cow_native_head_make(file, wanted, unopened, root, pool, row, native)) == 0)
         cow_error_clear();
-    return status;
-}
-
-static bool native_head_wanted(const cow_file *file, const cow_creation *wanted, const cow_layout_dataset_row *row)
-{
-    return cow_native_heads() && wanted->loc->type == H5VL_OBJECT_BY_SELF && row->alloc_time != H5D_ALLOC_TIME_EARLY &&
-           H5Tcommitted(wanted->type) == 0 && cow_file_ours(file);
-}
-
-/* That head, of the dataset ID: its ROW tells of it. OWN 0: *NATIVE is it, open. As above. */
-static int make_native_head(cow_file *file, const cow_creation *wanted, hid_t own, int rank, const hsize_t extent[],
-                            const hsize_t most[], const hsize_t chunk[], uint64_t id, cow_layout_dataset_row *row,
-                            void **native)
-{
-    const cow_loc at = {wanted->at, wanted->loc->obj_type};
-    int status;
-
-    if (!native_head_wanted(file, wanted, row) || cow_file_begin(file) < 0 ||
-        (status = write_native_head(file, wanted, rank, extent, most, chunk, row->pool, id, &row->head)) == 0)
-        return 0;
-    if (status < 0)
-        return -1;
-    row->flags |= COW_FLAG_NATIVE;
-    if (own != 0 && wanted->name != NULL)
-        return 1;
-    if (wanted->name == NULL)
-        *native = cow_staged_anonymous(at, cow_file_bytes(file), row->head, wanted->dapl);
-    else if ((*native = H5VLdataset_open(wanted->at, wanted->loc, cow_native_id(), wanted->name, wanted->dapl, DXPL,
-                                         NULL)) == NULL)
-        cow_error_native("cannot open the dataset '%s'", wanted->name);
-    return *native == NULL ? -1 : 1;
+    return made;
 }
 
 /* The parameters that the program's filters compute: *COMPUTED is DCPL with them, or DCPL itself. 1: *NO_POOL says why not; -1. */
@@ -788,7 +752,7 @@ cow_dataset *cow_dataset_create(cow_file *file, const cow_creation *wanted, void
     cow_head_path(source, root.dataset);
     usual = has_usual_properties(file, dcpl, &times);
     own = type_unopened(file, wanted, &row, usual);
-    written = make_native_head(file, wanted, own, rank, extent, most, chunk, root.dataset, &row, native);
+    written = make_native(file, wanted, own != 0, &root, &row, native);
     if (written == 0 && own != 0)
         written = write_head(file, wanted, own, rank, extent, most, source, times, &row.head);
     if (written < 0 || (written == 0 && create_head(wanted, rank, extent, most, source, native, &row.head) < 0) ||
@@ -892,7 +856,7 @@ int cow_dataset_kind(cow_file *file, void *native, hid_t dcpl, uint64_t *number)
         return kind;
     return cow_native_info((cow_loc){native, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) < 0
                ? -1
-               : cow_head_index_find(file, cow_address(&info.token), number);
+               : cow_native_tree_owner(file->native, cow_address(&info.token), number);
 }
 
 /* The same from what the object's header says, in the bytes of SOURCE. -1: that is not to be had; no error is recorded. */
@@ -906,7 +870,8 @@ static int source_in(cow_file *file, const cow_source *source, uint64_t address,
     if (cow_dataset_header_read(source, address, told) <= 0)
         return -1;
     if (told->layout == COW_DATASET_HEADER_TREE) {
-        kind = cow_head_index_label(file, source, told, number);
+        if ((kind = cow_head_index_owner(file, source, told, number)) < 0)
+            cow_error_clear();
         return kind > 0 && told->fill == COW_DATASET_HEADER_USER ? -1 : kind;
     }
     if (told->layout != COW_DATASET_HEADER_VIRTUAL)

@@ -103,6 +103,7 @@ static void shut(cow_file *file)
     cow_folders_close(file);
     cow_copied_close(file);
     cow_told_close(file);
+    cow_native_head_close(file);
     cow_stand_in_close(file);
     cow_file_close_table(&file->index);
     if (file->cache != NULL)
@@ -153,6 +154,7 @@ static void free_state(cow_file *file)
     cow_views_free(file->views);
     cow_copied_free(file->copied);
     cow_told_free(file->told);
+    cow_native_head_free(file->native_head);
     cow_stand_in_free(file->stand_in);
     cow_refused_free(file->refused);
     cow_counts_free(file->counts);
@@ -200,13 +202,14 @@ static int make_parts(cow_file *file, bool writable)
     file->views = cow_views_new();
     file->copied = cow_copied_new();
     file->told = cow_told_new();
+    file->native_head = cow_native_head_new();
     file->stand_in = cow_stand_in_new();
     return file->state == NULL || file->changes == NULL || file->snapshots == NULL || file->datasets == NULL ||
                    file->pools == NULL || file->next_version == NULL || file->incomplete == NULL ||
                    file->absolute == NULL || file->superseded == NULL || file->bare == NULL || file->stowed == NULL ||
                    file->refused == NULL || file->counts == NULL || file->own == NULL || file->sums == NULL ||
                    file->space == NULL || file->folders == NULL || file->views == NULL || file->copied == NULL ||
-                   file->told == NULL || file->stand_in == NULL
+                   file->told == NULL || file->native_head == NULL || file->stand_in == NULL
                ? -1
                : 0;
 }

@@ -66,70 +66,39 @@ static int find_places(cow_file *file, place_of_nodes *p)
     return 0;
 }
 
-/* K of the superblock. */
-static int half_of(cow_file *file, unsigned *half)
+static int form_of(cow_file *file, const cow_dataset_header *head, cow_chunk_form *form)
 {
-    hid_t fcpl = cow_native_file_fcpl(file->native);
-    int status = fcpl < 0 || H5Pget_istore_k(fcpl, half) < 0 ? -1 : 0;
-
-    cow_close(fcpl);
-    return status < 0 ? cow_error_native("%s: cannot get the size of its indexes", file->name) : 0;
+    return cow_chunk_form_of(head, cow_native_file_half(file->native), form)
+               ? 0
+               : cow_error(COW_CORRUPT, "%s: the header of a head is damaged; try: h5cow verify %s", file->name,
+                           file->name);
 }
 
-static int form_of(cow_file *file, unsigned rank, const uint64_t chunk[], size_t element, cow_chunk_form *form)
-{
-    *form = (cow_chunk_form){.rank = rank, .element = (uint32_t)element, .width = 8};
-    memcpy(form->chunk, chunk, rank * sizeof *chunk);
-    return half_of(file, &form->half);
-}
-
-int cow_head_index_create(cow_file *file, unsigned rank, const uint64_t chunk[], size_t element, uint64_t id,
-                          uint64_t *root)
+int cow_head_index_create(cow_file *file, cow_dataset_header *head, uint64_t id, uint64_t *root)
 {
     place_of_nodes p;
     cow_chunk_form form;
 
-    return find_places(file, &p) < 0 || form_of(file, rank, chunk, element, &form) < 0
+    head->index = 0; /* it has one now */
+    return find_places(file, &p) < 0 || form_of(file, head, &form) < 0
                ? -1
                : cow_chunk_tree_create(&form, &p.space, id, root);
 }
 
-int cow_head_index_label(cow_file *file, const cow_source *source, const cow_dataset_header *head, uint64_t *id)
+int cow_head_index_owner(cow_file *file, const cow_source *source, const cow_dataset_header *head, uint64_t *id)
 {
-    const cow_chunk_tree_space space = {.source = source};
-    cow_chunk_tree *tree;
     cow_chunk_form form;
-    int status;
 
-    if (head->index == UINT64_MAX)
-        return 0;
-    if (form_of(file, head->rank, head->chunk, (size_t)head->element_size, &form) < 0)
-        return -1;
-    status = cow_chunk_tree_open(&form, &space, head->index, &tree, id);
-    cow_chunk_tree_close(tree);
-    return status;
-}
-
-int cow_head_index_find(cow_file *file, uint64_t address, uint64_t *id)
-{
-    place_of_nodes p;
-    cow_dataset_header head;
-    int status;
-
-    if (find_places(file, &p) < 0) { /* so none of ours is in it */
-        cow_error_clear();
-        return 0;
-    }
-    if ((status = cow_dataset_header_read(&p.source, address, &head)) < 0)
-        return -1;
-    return status == 0 || head.layout != COW_DATASET_HEADER_TREE ? 0 : cow_head_index_label(file, &p.source, &head, id);
+    return cow_chunk_form_of(head, cow_native_file_half(file->native), &form)
+               ? cow_chunk_tree_owner(&form, source, head->index, id)
+               : 0;
 }
 
 /* ---- changes ---- */
 
 struct cow_head_change {
     cow_dataset *dataset; /* that has the index which is followed */
-    bool all;             /* all of it: nothing is known of what the head has */
+    cow_index *former;    /* what the head's index tells of now; NULL: nothing is known of that */
     place_of_nodes place;
     cow_chunk_tree *tree;
     uint64_t *gone; /* [count][rank], in elements */
@@ -142,42 +111,69 @@ static int damaged(const cow_dataset *dataset)
                      dataset->file->name);
 }
 
-static cow_head_change *begin(cow_dataset *dataset, uint64_t address, uint64_t id)
+/* Where the index of the head at ADDRESS is. 0 or -1. */
+static int find_root(const cow_head_change *c, uint64_t address, cow_chunk_form *form, uint64_t *root)
+{
+    const cow_array *array = &c->dataset->array;
+    cow_dataset_header head;
+    int status = cow_dataset_header_read(&c->place.source, address, &head);
+
+    if (status < 0)
+        return -1;
+    if (status == 0 || head.layout != COW_DATASET_HEADER_TREE || head.rank != array->grid.rank ||
+        memcmp(head.chunk, array->grid.chunk, head.rank * sizeof *head.chunk) != 0)
+        return damaged(c->dataset);
+    *root = head.index;
+    return form_of(c->dataset->file, &head, form);
+}
+
+static void end(cow_head_change *c)
+{
+    cow_chunk_tree_close(c->tree);
+    cow_index_close(c->former);
+    free(c->gone);
+    free(c);
+}
+
+/* FORMER: the root record of what it tells of now; COW_NO_NODE: of nothing. */
+static int open_former(cow_head_change *c, uint64_t former)
+{
+    cow_root root = {.rank = c->dataset->array.grid.rank, .pool = c->dataset->row.pool, .top = COW_NO_NODE};
+
+    if (former != COW_NO_NODE && cow_root_read(c->dataset->file->index, former, &root) < 0)
+        return -1;
+    if (root.pool != c->dataset->row.pool)
+        return 0;
+    c->former = cow_index_open(c->dataset->file->index, &c->dataset->array.grid, &root);
+    return c->former == NULL ? -1 : 0;
+}
+
+static cow_head_change *begin(cow_dataset *dataset, uint64_t address, uint64_t id, uint64_t former)
 {
     cow_head_change *c = calloc(1, sizeof *c);
-    const cow_array *array = &dataset->array;
-    cow_dataset_header head;
     cow_chunk_form form;
-    uint64_t label;
+    uint64_t owner = 0, root = UINT64_MAX;
     int status;
 
     if (c == NULL) {
-        cow_error(COW_MEMORY, "%s: no memory for a commit", array->label);
+        cow_error(COW_MEMORY, "%s: no memory for a commit", dataset->array.label);
         return NULL;
     }
     c->dataset = dataset;
-    if (find_places(dataset->file, &c->place) < 0 ||
-        (status = cow_dataset_header_read(&c->place.source, address, &head)) < 0)
-        goto failed;
-    if (status == 0 || head.layout != COW_DATASET_HEADER_TREE || head.rank != array->grid.rank) {
-        damaged(dataset);
-        goto failed;
+    if (find_places(dataset->file, &c->place) == 0 && find_root(c, address, &form, &root) == 0 &&
+        (status = cow_chunk_tree_open(&form, &c->place.space, root, &c->tree, &owner)) >= 0) {
+        if (status == 0 || owner != id)
+            damaged(dataset);
+        else if (open_former(c, former) == 0)
+            return c;
     }
-    if (form_of(dataset->file, array->grid.rank, array->grid.chunk, (size_t)head.element_size, &form) < 0 ||
-        (status = cow_chunk_tree_open(&form, &c->place.space, head.index, &c->tree, &label)) < 0)
-        goto failed;
-    if (status > 0 && label == id)
-        return c;
-    damaged(dataset);
-failed:
-    cow_chunk_tree_close(c->tree);
-    free(c);
+    end(c);
     return NULL;
 }
 
 cow_head_change *cow_head_index_begin(cow_dataset *dataset)
 {
-    return begin(dataset, dataset->address, dataset->id);
+    return begin(dataset, dataset->address, dataset->id, dataset->root);
 }
 
 /* ---- wholes ---- */
@@ -211,10 +207,11 @@ static uint64_t room_of(const cow_head_change *c, uint64_t address)
     return memcmp(sign, expected, sizeof sign) == 0 ? cow_get64(sign + 8) : 0;
 }
 
-static int write_whole(const cow_head_change *c, const void *encoded, cow_chunk_place *place)
+/* ROOM: of the whole that is there, or 0. */
+static int write_whole(const cow_head_change *c, const void *encoded, uint64_t room, cow_chunk_place *place)
 {
     const cow_native_bytes *bytes = &c->place.bytes;
-    uint64_t room = room_of(c, place->address), address;
+    uint64_t address;
     uint8_t sign[WHOLE];
 
     if (place->size > room) {
@@ -229,41 +226,46 @@ static int write_whole(const cow_head_change *c, const void *encoded, cow_chunk_
     return cow_journal_write(bytes->journal, bytes->base + place->address, encoded, (size_t)place->size);
 }
 
-/* The chunk at AT has the composed ENTRY. */
-static int put_whole(cow_head_change *c, const uint64_t at[], uint64_t entry)
+/* The chunk at AT has the composed ENTRY; HAD: it has a whole, of which no byte of a slot may be mistaken for the sign. */
+static int put_whole(cow_head_change *c, const uint64_t at[], const uint64_t chunk[], uint64_t entry, bool had)
 {
     cow_array *array = &c->dataset->array;
-    uint64_t chunk[COW_MAX_RANK];
     cow_chunk_place place;
+    uint64_t room;
     void *encoded;
     size_t size;
     int status;
 
-    for (unsigned d = 0; d < array->grid.rank; d++)
-        chunk[d] = at[d] / array->grid.chunk[d];
     if ((status = cow_chunk_tree_find(c->tree, at, &place)) <= 0)
         return status < 0 ? -1 : damaged(c->dataset);
-    if (!c->all && !cow_index_composed_now(array->index, entry) && room_of(c, place.address) > 0)
-        return 0;
+    room = had ? room_of(c, place.address) : 0;
     if (cow_array_chunk_encoded(array, chunk, entry, &encoded, &size, &place.mask) < 0)
         return -1;
     place.size = size;
-    status = write_whole(c, encoded, &place);
+    status = write_whole(c, encoded, room, &place);
     free(encoded);
     if (status == 0 && (status = cow_chunk_tree_put(c->tree, at, &place)) == 0)
         return damaged(c->dataset);
     return status < 0 ? -1 : 0;
 }
 
-/* The chunk at AT (elements) has that SLOT, or none. */
-static int put_chunk(cow_head_change *c, const uint64_t at[], uint64_t slot)
+/* CHUNK has that SLOT, or none, from now on. */
+static int put_chunk(cow_head_change *c, const uint64_t chunk[], uint64_t slot)
 {
+    const cow_grid *grid = &c->dataset->array.grid;
     cow_pool *pool = c->dataset->array.pool;
     cow_chunk_place place = {.address = UINT64_MAX};
+    uint64_t at[COW_MAX_RANK], former = COW_HOLE;
     int status;
 
+    if (c->former != NULL && cow_index_get(c->former, chunk, &former) < 0)
+        return -1;
+    if (c->former != NULL && former == slot)
+        return 0;
+    for (unsigned d = 0; d < grid->rank; d++)
+        at[d] = chunk[d] * grid->chunk[d];
     if (cow_is_composed(slot))
-        return put_whole(c, at, slot);
+        return put_whole(c, at, chunk, slot, cow_is_composed(former));
     if (slot != COW_HOLE && cow_native_chunk_store_place(cow_pool_store(pool), cow_pool_slots(pool), slot, &place) < 0)
         return -1;
     status = cow_chunk_tree_put(c->tree, at, &place);
@@ -273,20 +275,17 @@ static int put_chunk(cow_head_change *c, const uint64_t at[], uint64_t slot)
 int cow_head_index_leaf(cow_head_change *c, const cow_node *leaf)
 {
     const cow_grid *grid = &c->dataset->array.grid;
-    uint64_t at[COW_MAX_RANK];
 
     for (unsigned i = 0; i < leaf->entries; i++) {
-        uint64_t offset[COW_MAX_RANK];
+        uint64_t chunk[COW_MAX_RANK];
         bool inside = true;
 
-        cow_grid_tile_offset(grid, i, offset);
-        for (unsigned d = 0; inside && d < grid->rank; d++) {
-            const uint64_t chunk = leaf->origin[d] + offset[d];
-
-            inside = chunk <= (UINT64_MAX - 1) / grid->chunk[d];
-            at[d] = inside ? chunk * grid->chunk[d] : 0;
+        cow_grid_tile_offset(grid, i, chunk);
+        for (unsigned d = 0; d < grid->rank; d++) {
+            chunk[d] += leaf->origin[d];
+            inside = inside && chunk[d] <= (UINT64_MAX - 1) / grid->chunk[d];
         }
-        if (inside && put_chunk(c, at, leaf->entry[i]) < 0)
+        if (inside && put_chunk(c, chunk, leaf->entry[i]) < 0)
             return -1;
     }
     return 0;
@@ -315,11 +314,13 @@ static int note_gone(void *context, const uint64_t at[], const cow_chunk_place *
 static int take_out_gone(cow_head_change *c)
 {
     const cow_chunk_tree_visitor visitor = {.chunk = note_gone, .context = c};
+    const cow_chunk_place none = {.address = UINT64_MAX};
     int status = cow_chunk_tree_visit(c->tree, &visitor);
 
     for (size_t i = 0; status > 0 && i < c->count; i++)
-        if (put_chunk(c, c->gone + i * c->dataset->array.grid.rank, COW_HOLE) < 0)
-            return -1;
+        status = cow_chunk_tree_put(c->tree, c->gone + i * c->dataset->array.grid.rank, &none);
+    if (status > 0)
+        status = cow_chunk_tree_flush(c->tree);
     return status == 0 ? damaged(c->dataset) : status;
 }
 
@@ -327,35 +328,25 @@ int cow_head_index_end(cow_head_change *c, bool all, int status)
 {
     if (c == NULL)
         return status;
-    if (status == 0 &&
-        (cow_chunk_tree_flush(c->tree) < 0 || (all && (take_out_gone(c) < 0 || cow_chunk_tree_flush(c->tree) < 0))))
+    if (status == 0 && (cow_chunk_tree_flush(c->tree) < 0 || (all && take_out_gone(c) < 0)))
         status = -1;
-    cow_chunk_tree_close(c->tree);
-    free(c->gone);
-    free(c);
+    end(c);
     return status;
 }
 
 static int put_next(void *context, const uint64_t chunk[], uint64_t slot)
 {
-    cow_head_change *c = context;
-    const cow_grid *grid = &c->dataset->array.grid;
-    uint64_t at[COW_MAX_RANK];
-
-    for (unsigned d = 0; d < grid->rank; d++)
-        at[d] = chunk[d] * grid->chunk[d];
-    return put_chunk(c, at, slot);
+    return put_chunk(context, chunk, slot);
 }
 
-int cow_head_index_follow(uint64_t head, uint64_t id, cow_dataset *source)
+int cow_head_index_follow(const cow_layout_dataset_row *row, cow_dataset *source)
 {
     const cow_array *array = &source->array;
-    cow_head_change *c = begin(source, head, id);
+    cow_head_change *c = begin(source, row->head, source->id, row->root);
     uint64_t first[COW_MAX_RANK] = {0}, count[COW_MAX_RANK];
 
     if (c == NULL)
         return -1;
-    c->all = true;
     for (unsigned d = 0; d < array->grid.rank; d++)
         count[d] = cow_grid_chunks_along(array->extent[d], array->grid.chunk[d]);
     return cow_head_index_end(c, true, cow_index_visit(array->index, first, count, put_next, c) == 0 ? 0 : -1);

@@ -58,6 +58,7 @@
 #include "history/head.h"
 #include "history/history.h"
 #include "history/incomplete.h"
+#include "history/native_head.h"
 #include "history/next_version.h"
 #include "history/pools.h"
 #include "history/snapshot_table.h"
@@ -132,6 +133,7 @@ struct cow_file {
     cow_views *views;
     cow_copied *copied;
     cow_told *told;
+    cow_native_head *native_head;
     cow_stand_in *stand_in;
 };
 

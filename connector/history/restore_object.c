@@ -83,13 +83,13 @@ static int lead_to(cow_restoring *r, const cow_restored_pair *pair, cow_dataset 
 
     for (unsigned d = 0; d < source->array.grid.rank; d++)
         extent[d] = source->array.extent[d];
+    if (cow_restoring_note(r, &pair->token, 1u << COW_CHANGED_DATA) < 0 ||
+        cow_head_lead(r->file, source->id, source->root, false) < 0 ||
+        cow_native_dataset_resize(pair->head.object, extent) < 0 ||
+        ((row->flags & COW_FLAG_NATIVE) && cow_head_index_follow(row, source) < 0))
+        return -1;
     row->root = source->root;
-    return cow_restoring_note(r, &pair->token, 1u << COW_CHANGED_DATA) < 0 ||
-                   cow_head_lead(r->file, source->id, source->root, false) < 0 ||
-                   cow_native_dataset_resize(pair->head.object, extent) < 0 ||
-                   ((row->flags & COW_FLAG_NATIVE) && cow_head_index_follow(row->head, source->id, source) < 0)
-               ? -1
-               : cow_dataset_row_write(r->file, source->id, row);
+    return cow_dataset_row_write(r->file, source->id, row);
 }
 
 /* The head's row names the version's root record: no chunk and no node is touched. */

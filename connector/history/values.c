@@ -1,25 +1,9 @@
 /* Addresses and tokens, paths of heads, values that hold others. */
 #include "history/values.h"
 
-#include "base/bytes.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-uint64_t cow_address(const H5O_token_t *token)
-{
-    return cow_get64(token->__data); /* the native token: the object's address, little-endian, then zeros */
-}
-
-H5O_token_t cow_token(uint64_t address)
-{
-    H5O_token_t token;
-
-    memset(&token, 0, sizeof token);
-    cow_put64(token.__data, address);
-    return token;
-}
 
 void cow_head_path(char path[COW_PATH_MAX], uint64_t id)
 {

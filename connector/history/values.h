@@ -1,11 +1,9 @@
-/* Addresses and tokens, paths of heads, values that hold others: what needs no file. */
+/* Paths of heads, values that hold others: what needs no file. */
 #ifndef COW_HISTORY_VALUES_H
 #define COW_HISTORY_VALUES_H
 
 #include "history/history.h"
 
-uint64_t cow_address(const H5O_token_t *token);
-H5O_token_t cow_token(uint64_t address);
 void cow_head_path(char path[COW_PATH_MAX], uint64_t id);
 /* Free a fill value of TYPE in memory; HEAP: with what it points to. */
 void cow_dataset_fill_free(hid_t type, bool heap, void *value);

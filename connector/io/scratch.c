@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "h5/header.h"
 #include "native/native.h"
 #include "native/pipeline.h"
 
@@ -39,8 +40,9 @@ static hid_t create_file(const void *owner, hid_t fcpl)
     snprintf(name, sizeof name, "h5cow-scratch-%ld-%p", (long)getpid(), owner);
     if (fapl < 0 || own < 0 || native < 0 || H5Pget_sizes(fcpl, &address, &length) < 0 ||
         H5Pset_sizes(own, address, length) < 0 || H5Pset_vol(fapl, native, NULL) < 0 ||
-        H5Pset_fapl_core(fapl, FILE_INCREMENT, false) < 0 || H5Pset_fclose_degree(fapl, H5F_CLOSE_WEAK) < 0 ||
-        (file = H5Fcreate(name, H5F_ACC_TRUNC, own, fapl)) < 0)
+        H5Pset_fapl_core(fapl, FILE_INCREMENT, false) < 0 ||
+        H5Pset_libver_bounds(fapl, H5F_LIBVER_V18, H5F_LIBVER_LATEST) < 0 ||
+        H5Pset_fclose_degree(fapl, H5F_CLOSE_WEAK) < 0 || (file = H5Fcreate(name, H5F_ACC_TRUNC, own, fapl)) < 0)
         cow_error_native("cannot make a scratch file in memory for filters");
     cow_close(own, fapl);
     return file;
@@ -266,5 +268,71 @@ done:
     cow_close(space, list);
     if (file >= 0)
         H5Fclose(file);
+    return status;
+}
+
+/* ---- headers ---- */
+
+/* The bytes of FILE, which nothing waits to be written to. NULL: the error. */
+static uint8_t *bytes_of(hid_t file, size_t *size)
+{
+    uint8_t *image = NULL;
+    ssize_t told;
+
+    if (H5Fflush(file, H5F_SCOPE_LOCAL) < 0 || (told = H5Fget_file_image(file, NULL, 0)) <= 0)
+        cow_error_native("cannot look at a scratch file");
+    else if ((image = malloc((size_t)told)) == NULL)
+        cow_error(COW_MEMORY, "no memory for a scratch file");
+    else if (H5Fget_file_image(file, image, (size_t)told) != told) {
+        cow_error_native("cannot look at a scratch file");
+        free(image);
+        return NULL;
+    }
+    *size = image == NULL ? 0 : (size_t)told;
+    return image;
+}
+
+/* The header at ADDRESS of IMAGE, moved to its beginning. false: it is of more than one chunk, or of another version. */
+static bool keep_header(uint8_t *image, size_t all, uint64_t address, size_t *size)
+{
+    cow_header header;
+
+    if (address >= all || !cow_header_parse(image + address, all - address, &header) || header.first > all - address)
+        return false;
+    memmove(image, image + address, header.first);
+    *size = header.first;
+    return true;
+}
+
+int cow_scratch_header(hid_t fcpl, hid_t dcpl, hid_t type, hid_t space, uint8_t **header, size_t *size)
+{
+    hid_t file = create_file(header, fcpl);
+    cow_loc root = {.type = H5I_FILE};
+    void *dataset;
+    H5O_info2_t info;
+    size_t all;
+    int status = -1;
+
+    *header = NULL;
+    if (file < 0)
+        return -1;
+    if (cow_native_enter() == 0) {
+        root.object = H5VLobject(file);
+        if ((dataset = cow_native_dataset_create(root, "head", type, space, dcpl)) != NULL) {
+            status = cow_native_info((cow_loc){dataset, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info);
+            if (cow_native_dataset_close(dataset) < 0)
+                status = -1;
+        }
+        cow_native_leave();
+    }
+    if (status == 0 && (*header = bytes_of(file, &all)) == NULL)
+        status = -1;
+    if (status == 0)
+        status = keep_header(*header, all, cow_address(&info.token), size);
+    H5Fclose(file);
+    if (status <= 0) {
+        free(*header);
+        *header = NULL;
+    }
     return status;
 }

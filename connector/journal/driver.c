@@ -295,10 +295,16 @@ static void note_met(driver_file *file, H5FD_mem_t type, uint64_t address, size_
 }
 
 /* HDF5 must not see which chunks a head has: it would write over slots that versions name, and free them. */
-static bool is_head_index(const driver_file *file, H5FD_mem_t type, uint64_t address, size_t size, const void *bytes)
+static int hide_head_index(const driver_file *file, uint64_t address, uint8_t *bytes, size_t size)
 {
-    return type == H5FD_MEM_BTREE && !cow_journal_plain(file->journal) &&
-           cow_chunk_tree_labelled(bytes, size, address - file->pub.base_addr, NULL);
+    const int ours = cow_chunk_tree_owned(bytes, size, address - file->pub.base_addr, NULL);
+
+    if (ours < 0)
+        return cow_error(COW_CORRUPT, "the index of a dataset's chunks is damaged at %llu; to see more: h5cow verify",
+                         (unsigned long long)address);
+    if (ours > 0)
+        cow_chunk_tree_hide(bytes, size);
+    return 0;
 }
 
 static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size, void *buffer)
@@ -317,8 +323,8 @@ static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t addr
     note_met(file, type, address, size);
     file->accesses[type == H5FD_MEM_DRAW || type == H5FD_MEM_GHEAP]++;
     status = cow_journal_read(file->journal, address, buffer, size);
-    if (status == 0 && is_head_index(file, type, address, size, buffer))
-        cow_chunk_tree_hide(buffer, size);
+    if (status == 0 && type == H5FD_MEM_BTREE && !cow_journal_plain(file->journal))
+        status = hide_head_index(file, address, buffer, size);
     return leave(status, file, held);
 }
 

@@ -247,14 +247,14 @@ bool cow_layout_still_has(cow_loc file, cow_journal *journal)
 /* HDF5 takes the access properties of what is opened by its place from the call of the program that it is in. */
 static void *open_index(const cow_layout_still *still, cow_loc file, uint64_t *address)
 {
-    H5O_token_t token = {0};
+    H5O_token_t token;
     cow_apart apart;
     cow_loc object;
     int status;
 
     if ((*address = still->place.at[COW_PLACE_INDEX]) == UINT64_MAX || cow_native_apart(&apart) < 0)
         return NULL;
-    cow_put64(token.__data, *address);
+    token = cow_token(*address);
     status = cow_native_open_token(file, &token, &object);
     cow_native_together(&apart);
     if (status < 0 || object.type == H5I_DATASET)
@@ -273,7 +273,7 @@ void *cow_layout_stand_in(const cow_layout_still *still, cow_loc file, uint64_t 
     if ((pools = cow_native_dataset_open(file, COW_PATH_POOLS)) == NULL)
         return NULL;
     if (cow_native_info((cow_loc){pools, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info) == 0) {
-        *address = cow_get64(info.token.__data);
+        *address = cow_address(&info.token);
         return pools;
     }
     cow_native_dataset_close(pools);

@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/vector.h"
+#include "h5/chunk_tree.h"
+#include "journal/journal.h"
 #include "library/library.h"
 #include "store/index.h"
 
@@ -125,6 +127,32 @@ bool cow_native_has_tree(void *dataset)
         return index == H5D_CHUNK_IDX_BTREE;
     H5Eclear2(H5E_DEFAULT);
     return false;
+}
+
+static int look(void *context, uint64_t address, void *bytes, size_t size)
+{
+    const cow_native_bytes *b = context;
+
+    return cow_journal_look(b->journal, b->base + address, bytes, size)
+               ? 0
+               : cow_error(COW_CORRUPT, "the file cannot be read at %llu", (unsigned long long)address);
+}
+
+int cow_native_tree_owner(void *file, uint64_t address, uint64_t *owner)
+{
+    cow_native_bytes bytes;
+    const cow_source source = {&bytes, UINT64_MAX / 2, look, false};
+    cow_dataset_header head;
+    cow_chunk_form form;
+    int status;
+
+    if (!cow_native_file_bytes(file, &bytes)) /* so none of ours is in it */
+        return 0;
+    if ((status = cow_dataset_header_read(&source, address, &head)) <= 0)
+        return status;
+    return head.layout == COW_DATASET_HEADER_TREE && cow_chunk_form_of(&head, cow_native_file_half(file), &form)
+               ? cow_chunk_tree_owner(&form, &source, head.index, owner)
+               : 0;
 }
 
 /* Another chunk of the dataset than that at OFFSET: one that may be there, since most indexes are asked for no other. */

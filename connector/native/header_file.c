@@ -12,6 +12,11 @@ int cow_header_write(const cow_native_bytes *bytes, uint8_t *messages, const uin
     size_t size;
     const uint8_t *header = cow_new_header(messages, end, times ? (uint32_t)time(NULL) : 0, &size);
 
+    return cow_header_put(bytes, header, size, address);
+}
+
+int cow_header_put(const cow_native_bytes *bytes, const uint8_t *header, size_t size, uint64_t *address)
+{
     *address = cow_journal_driver_allocate(bytes->fileno, size, true);
     return *address == UINT64_MAX ? -1 : cow_journal_write(bytes->journal, *address, header, size);
 }

@@ -5,6 +5,7 @@
  */
 #include "native/native.h"
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/map.h"
@@ -37,6 +38,20 @@ static hid_t group_told = H5I_INVALID_HID, group_clean = H5I_INVALID_HID,
 static _Thread_local bool plain_tokens;
 static _Thread_local bool listing, on_object;
 
+uint64_t cow_address(const H5O_token_t *token)
+{
+    return cow_get64(token->__data); /* the native token: the object's address, little-endian, then zeros */
+}
+
+H5O_token_t cow_token(uint64_t address)
+{
+    H5O_token_t token;
+
+    memset(&token, 0, sizeof token);
+    cow_put64(token.__data, address);
+    return token;
+}
+
 hid_t cow_native_id(void)
 {
     if (native_id < 0 && (native_id = H5VLregister_connector_by_value(H5_VOL_NATIVE, H5P_DEFAULT)) < 0)
@@ -49,6 +64,7 @@ hid_t cow_native_id(void)
 static struct {
     bool asked, known;
     cow_native_bytes bytes; /* without the journal */
+    unsigned half;          /* cow_native_file_half */
 } constants;
 
 void cow_native_terminate(void)
@@ -584,7 +600,7 @@ static void ask_for_bytes(void *file, unsigned long fileno)
         fcpl = list.args.get_fcpl.fcpl_id;
     if (fcpl >= 0 && H5Pget_userblock(fcpl, &base) >= 0 && H5Pget_sizes(fcpl, &addresses, &lengths) >= 0 &&
         H5Pget_file_space_strategy(fcpl, &strategy, &persists, &threshold) >= 0 &&
-        H5Pget_shared_mesg_nindexes(fcpl, &indexes) >= 0) {
+        H5Pget_shared_mesg_nindexes(fcpl, &indexes) >= 0 && H5Pget_istore_k(fcpl, &constants.half) >= 0) {
         constants.bytes.shares = indexes > 0;
         constants.bytes.base = base;
         constants.bytes.persists = persists;
@@ -612,6 +628,13 @@ bool cow_native_file_bytes(void *file, cow_native_bytes *bytes)
         return false;
     *bytes = constants.bytes;
     return (bytes->journal = cow_journal_driver_of_file(fileno)) != NULL;
+}
+
+unsigned cow_native_file_half(void *file)
+{
+    cow_native_bytes bytes;
+
+    return cow_native_file_bytes(file, &bytes) ? constants.half : 0;
 }
 
 int cow_native_share_dataspaces(hid_t fcpl, unsigned index)

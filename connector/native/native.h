@@ -25,6 +25,10 @@ typedef struct cow_loc {
     H5I_type_t type;
 } cow_loc;
 
+/* A native token and its object's address. */
+uint64_t cow_address(const H5O_token_t *token);
+H5O_token_t cow_token(uint64_t address);
+
 /* The native connector's id; registered on first use, held until cow_native_terminate. H5I_INVALID_HID on failure. */
 hid_t cow_native_id(void);
 void cow_native_terminate(void);
@@ -107,6 +111,8 @@ typedef struct cow_native_bytes {
 } cow_native_bytes;
 /* false: its bytes cannot be had, since it has another driver than ours, or its addresses or lengths have other sizes than usual. */
 bool cow_native_file_bytes(void *file, cow_native_bytes *bytes);
+/* Half of the most children of a node of the version 1 B-trees of chunks in a file of which the bytes can be had; else 0. */
+unsigned cow_native_file_half(void *file);
 /* The creation properties of a file; the caller closes them. */
 hid_t cow_native_file_fcpl(void *file);
 /* The creation properties FCPL of a file tell that dataspaces are shared, in the index of that number, if they have so many. */
@@ -416,6 +422,9 @@ int cow_native_chunk_address(cow_chunk_store *store, uint64_t slots, uint64_t sl
                              unsigned *mask);
 /* Is the index of this chunked dataset a version 1 B-tree? */
 bool cow_native_has_tree(void *dataset);
+/* The dataset of FILE with its header at ADDRESS: is its B-tree one that h5cow made (h5/chunk_tree.h)? 1; 0: it has none, or another one;
+ * -1. */
+int cow_native_tree_owner(void *file, uint64_t address, uint64_t *owner);
 /* Are heads to be made that HDF5 alone reads (history/head_index.h)? */
 bool cow_native_heads(void);
 struct cow_chunk_place; /* h5/chunk_index.h */

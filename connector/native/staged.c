@@ -1,7 +1,6 @@
 /* See staged.h. */
 #include "native/staged.h"
 
-#include "base/bytes.h"
 #include "base/error.h"
 #include "base/ids.h"
 #include "journal/driver.h"
@@ -27,12 +26,12 @@ int cow_staged_group(const cow_native_bytes *bytes, const cow_staged list[], siz
 /* A group of them that has no link itself, so it goes when HDF5 does not count one any more. */
 static int open_group(cow_loc file, const cow_native_bytes *bytes, const cow_staged *list, size_t count, cow_loc *group)
 {
-    H5O_token_t token = {0};
+    H5O_token_t token;
     uint64_t address;
 
     if (cow_staged_group(bytes, list, count, &address) < 0)
         return -1;
-    cow_put64(token.__data, address);
+    token = cow_token(address);
     if (cow_native_open_token(file, &token, group) < 0)
         return -1;
     if (group->type == H5I_GROUP)

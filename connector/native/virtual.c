@@ -16,9 +16,8 @@
 #include <string.h>
 
 /* Bytes of a type's message, and of a fill value. */
-#define TYPE_MOST   128
-#define FILL_MOST   1024
-#define LAYOUT_MOST (11 + 4 * (H5S_MAX_RANK + 1)) /* of a layout's message */
+#define TYPE_MOST 128
+#define FILL_MOST 1024
 
 struct cow_virtual {
     void *file;
@@ -325,34 +324,13 @@ static size_t encode_space(uint8_t *p, unsigned rank, const hsize_t extent[], co
     return 4 + 16 * (size_t)rank;
 }
 
-/* Where there is room for the filters: each has at most some hundred parameters. */
-#define FILTERS_MOST 4096
-
-/* The header of a dataset whose layout message is LAYOUT. FILTERS may be empty. 0 or -1. */
-static int put_header(const cow_virtual *v, unsigned rank, const hsize_t extent[], const hsize_t maximum[],
-                      const settings *s, const uint8_t *layout, size_t layout_size, const uint8_t *filters,
-                      size_t filters_size, uint64_t *address)
-{
-    static const uint8_t room[5]; /* for the number of links, where it has several */
-    uint8_t bytes[COW_NEW_START + 4 + 4 + 16 * H5S_MAX_RANK + 4 + TYPE_MOST + 4 + sizeof(settings) + 4 + LAYOUT_MOST +
-                  4 + FILTERS_MOST + 9 + 4],
-        *messages = bytes + COW_NEW_START, *p = messages;
-    uint8_t space[4 + 16 * H5S_MAX_RANK];
-
-    p = cow_new_message(p, COW_MESSAGE_SPACE, 0, space, encode_space(space, rank, extent, maximum));
-    p = cow_new_message(p, COW_MESSAGE_TYPE, 1, v->type, v->type_size);
-    p = cow_new_message(p, COW_MESSAGE_FILL, 1, s->fill, s->fill_size);
-    p = cow_new_message(p, COW_MESSAGE_LAYOUT, 0, layout, layout_size);
-    if (filters_size > 0)
-        p = cow_new_message(p, COW_MESSAGE_FILTERS, 1, filters, filters_size);
-    p = cow_new_message(p, COW_MESSAGE_NIL, 0, room, sizeof room);
-    return cow_header_write(&v->bytes, messages, p, s->times, address);
-}
-
 int cow_virtual_put(cow_virtual *virtual, unsigned rank, const hsize_t extent[], const hsize_t maximum[], hid_t dcpl,
                     uint64_t *address)
 {
-    uint8_t layout[14] = {4, H5D_VIRTUAL};
+    static const uint8_t room[5]; /* for the number of links, where it has several */
+    uint8_t bytes[COW_NEW_START + 4 + 4 + 16 * H5S_MAX_RANK + 4 + TYPE_MOST + 4 + sizeof(settings) + 4 + 14 + 9 + 4],
+        *messages = bytes + COW_NEW_START, *p = messages;
+    uint8_t space[4 + 16 * H5S_MAX_RANK], layout[14] = {4, H5D_VIRTUAL};
     settings s;
 
     if (virtual->mappings == 0)
@@ -362,72 +340,12 @@ int cow_virtual_put(cow_virtual *virtual, unsigned rank, const hsize_t extent[],
         H5Eclear2(H5E_DEFAULT);
         return 0;
     }
-    return put_block(virtual, layout + 2) < 0 ||
-                   put_header(virtual, rank, extent, maximum, &s, layout, sizeof layout, NULL, 0, address) < 0
-               ? -1
-               : 1;
-}
-
-/* ---- chunked datasets ---- */
-
-/* The message of the filters of DCPL, of version 2. 0: none; -1: they cannot be told here. */
-static int encode_filters(hid_t dcpl, uint8_t p[FILTERS_MOST])
-{
-    const int count = H5Pget_nfilters(dcpl);
-    size_t at = 2;
-
-    if (count <= 0)
-        return count;
-    p[0] = 2;
-    p[1] = (uint8_t)count;
-    for (int i = 0; i < count; i++) {
-        unsigned flags, values[64], config;
-        char name[256] = "";
-        size_t n = 64;
-        const H5Z_filter_t id = H5Pget_filter2(dcpl, (unsigned)i, &flags, &n, values, sizeof name, name, &config);
-        const size_t length = id < H5Z_FILTER_RESERVED || name[0] == '\0' ? 0 : strnlen(name, sizeof name - 1) + 1;
-
-        if (id < 0 || n > 64 || at + 8 + length + 4 * n > FILTERS_MOST)
-            return -1;
-        cow_put16(p + at, (uint16_t)id);
-        at += 2;
-        if (id >= H5Z_FILTER_RESERVED) {
-            cow_put16(p + at, (uint16_t)length);
-            at += 2;
-        }
-        cow_put16(p + at, (uint16_t)flags);
-        cow_put16(p + at + 2, (uint16_t)n);
-        at += 4;
-        if (length > 0) {
-            memcpy(p + at, name, length - 1);
-            p[at + length - 1] = 0;
-            at += length;
-        }
-        for (size_t v = 0; v < n; v++, at += 4)
-            cow_put32(p + at, values[v]);
-    }
-    return (int)at;
-}
-
-int cow_chunked_put(cow_virtual *virtual, unsigned rank, const hsize_t extent[], const hsize_t maximum[],
-                    const hsize_t chunk[], uint64_t index, hid_t dcpl, hid_t filtered, uint64_t *address)
-{
-    uint8_t layout[LAYOUT_MOST] = {3, H5D_CHUNKED, (uint8_t)(rank + 1)}, filters[FILTERS_MOST], *p = layout + 3;
-    settings s;
-    int size;
-
-    if (!read_settings(virtual, dcpl, &s) || (size = encode_filters(filtered, filters)) < 0) {
-        cow_error_clear();
-        H5Eclear2(H5E_DEFAULT);
-        return 0;
-    }
-    cow_put64(p, index);
-    p += 8;
-    for (unsigned d = 0; d < rank; d++, p += 4)
-        cow_put32(p, (uint32_t)chunk[d]);
-    cow_put32(p, (uint32_t)virtual->element);
-    return put_header(virtual, rank, extent, maximum, &s, layout, (size_t)(p + 4 - layout), filters, (size_t)size,
-                      address) < 0
-               ? -1
-               : 1;
+    if (put_block(virtual, layout + 2) < 0)
+        return -1;
+    p = cow_new_message(p, COW_MESSAGE_SPACE, 0, space, encode_space(space, rank, extent, maximum));
+    p = cow_new_message(p, COW_MESSAGE_TYPE, 1, virtual->type, virtual->type_size);
+    p = cow_new_message(p, COW_MESSAGE_FILL, 1, s.fill, s.fill_size);
+    p = cow_new_message(p, COW_MESSAGE_LAYOUT, 0, layout, sizeof layout);
+    p = cow_new_message(p, COW_MESSAGE_NIL, 0, room, sizeof room);
+    return cow_header_write(&virtual->bytes, messages, p, s.times, address) < 0 ? -1 : 1;
 }

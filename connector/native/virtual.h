@@ -36,9 +36,4 @@ int cow_virtual_map(cow_virtual *virtual, const cow_box_list *shown, const char 
 int cow_virtual_put(cow_virtual *virtual, unsigned rank, const hsize_t extent[], const hsize_t maximum[], hid_t dcpl,
                     uint64_t *address);
 
-/* A dataset with chunks of CHUNK whose version 1 B-tree (h5/chunk_tree.h) is at INDEX, with the settings of DCPL and the filters of FILTERED, is
- * written to *ADDRESS. As above. */
-int cow_chunked_put(cow_virtual *virtual, unsigned rank, const hsize_t extent[], const hsize_t maximum[],
-                    const hsize_t chunk[], uint64_t index, hid_t dcpl, hid_t filtered, uint64_t *address);
-
 #endif

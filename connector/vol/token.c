@@ -87,15 +87,11 @@ int cow_show_link_info(const cow_home *home, H5L_info2_t *info)
 int cow_show_stat(const cow_home *home, H5G_stat_t *stat)
 {
     H5O_info2_t info = {.fileno = stat->fileno[0], .rc = stat->nlink};
-    uint64_t address = 0;
 
-    for (unsigned i = 0; i < 8; i++)
-        info.token.__data[i] = (uint8_t)((uint64_t)stat->objno[0] >> (8 * i));
+    info.token = cow_token(stat->objno[0]);
     if (cow_show_object_info(home, H5O_INFO_BASIC, true, &info) < 0)
         return -1;
-    for (unsigned i = 0; i < 8; i++)
-        address |= (uint64_t)info.token.__data[i] << (8 * i);
-    stat->objno[0] = (unsigned long)address;
+    stat->objno[0] = (unsigned long)cow_address(&info.token);
     stat->fileno[0] = info.fileno;
     stat->nlink = info.rc;
     return 0;

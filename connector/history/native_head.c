@@ -1,0 +1,134 @@
+/* See native_head.h. */
+#include "history/native_head.h"
+
+#include "base/error.h"
+#include "base/ids.h"
+#include "h5/dataset_header.h"
+#include "history/head_index.h"
+#include "history/internal.h"
+#include "io/scratch.h"
+#include "native/header_file.h"
+#include "native/pipeline.h"
+#include "native/staged.h"
+
+#include <H5VLconnector.h>
+#include <H5VLconnector_passthru.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* The header that HDF5 makes is the same but for extent, times and index where pool and properties are: this is the last one. */
+struct cow_native_head {
+    hid_t dcpl; /* H5I_INVALID_HID: none */
+    uint32_t pool;
+    uint8_t *header;
+    size_t size;
+};
+
+cow_native_head *cow_native_head_new(void)
+{
+    cow_native_head *last = calloc(1, sizeof *last);
+
+    if (last != NULL)
+        last->dcpl = H5I_INVALID_HID;
+    return last;
+}
+
+void cow_native_head_free(cow_native_head *last)
+{
+    free(last);
+}
+
+static void forget(cow_native_head *last)
+{
+    cow_close(last->dcpl);
+    free(last->header);
+    *last = (cow_native_head){.dcpl = H5I_INVALID_HID};
+}
+
+void cow_native_head_close(cow_file *file)
+{
+    forget(file->native_head);
+}
+
+/* The properties that the program wants, with chunks and filters of the POOL. The caller closes them. */
+static hid_t properties(const cow_creation *wanted, const cow_root *root, const cow_pool_entry *pool)
+{
+    hid_t dcpl = H5Pcopy(wanted->dcpl);
+    hsize_t chunk[COW_MAX_RANK];
+
+    for (unsigned d = 0; d < root->rank; d++)
+        chunk[d] = root->chunk[d];
+    if (dcpl >= 0 && H5Pset_chunk(dcpl, (int)root->rank, chunk) >= 0 &&
+        cow_pipeline_take(dcpl, pool->dcpl >= 0 ? pool->dcpl : H5P_DATASET_CREATE_DEFAULT, 0) == 0)
+        return dcpl;
+    cow_close(dcpl);
+    cow_error_native("cannot describe a dataset");
+    return H5I_INVALID_HID;
+}
+
+/* It is made anew where it is of another pool, or of other properties. 1; 0: HDF5 makes none that can be used; -1. */
+static int make_header(cow_file *file, const cow_creation *wanted, const cow_root *root, const cow_pool_entry *pool)
+{
+    cow_native_head *last = file->native_head;
+    hid_t fcpl, dcpl;
+    int status;
+
+    if (last->dcpl >= 0 && last->pool == root->pool && H5Pequal(last->dcpl, wanted->dcpl) > 0)
+        return 1;
+    forget(last);
+    fcpl = cow_native_file_fcpl(file->native);
+    dcpl = properties(wanted, root, pool);
+    status = fcpl < 0 || dcpl < 0
+                 ? -1
+                 : cow_scratch_header(fcpl, dcpl, wanted->type, wanted->space, &last->header, &last->size);
+    cow_close(fcpl, dcpl);
+    last->pool = (uint32_t)root->pool;
+    if (status > 0 && (last->dcpl = H5Pcopy(wanted->dcpl)) < 0)
+        status = cow_error_native("cannot copy the creation properties of a dataset");
+    return status;
+}
+
+int cow_native_head_make(cow_file *file, const cow_creation *wanted, bool unopened, const cow_root *root,
+                         const cow_pool_entry *pool, cow_layout_dataset_row *row, void **native)
+{
+    const cow_native_head *last = file->native_head;
+    const cow_loc at = {wanted->at, wanted->loc->obj_type};
+    cow_native_bytes bytes;
+    cow_dataset_header told;
+    uint8_t *header;
+    uint64_t index;
+    int status;
+
+    if (!cow_native_file_bytes(file->native, &bytes) || bytes.base != 0 || bytes.shares)
+        return 0;
+    if ((status = make_header(file, wanted, root, pool)) <= 0 ||
+        cow_dataset_header_parse(last->header, last->size, &told) <= 0 || told.layout != COW_DATASET_HEADER_TREE ||
+        told.rank != root->rank)
+        return status < 0 ? -1 : 0;
+    if ((header = malloc(last->size)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for the header of a dataset");
+    memcpy(header, last->header, last->size);
+    status = cow_head_index_create(file, &told, root->dataset, &index) < 0 ||
+                     !cow_dataset_header_fit(header, last->size, root->rank, root->extent, root->maximum, index,
+                                             (uint32_t)time(NULL)) ||
+                     cow_header_put(&bytes, header, last->size, &row->head) < 0
+                 ? -1
+                 : 1;
+    free(header);
+    if (status > 0 && wanted->name != NULL)
+        status =
+            cow_staged_link_to(file->native, &bytes, row->head, wanted->at, wanted->loc, wanted->name, wanted->lcpl);
+    if (status <= 0)
+        return status;
+    row->flags |= COW_FLAG_NATIVE;
+    if (unopened && wanted->name != NULL)
+        return 1;
+    if (wanted->name == NULL)
+        *native = cow_staged_anonymous(at, &bytes, row->head, wanted->dapl);
+    else if ((*native = H5VLdataset_open(wanted->at, wanted->loc, cow_native_id(), wanted->name, wanted->dapl,
+                                         H5P_DATASET_XFER_DEFAULT, NULL)) == NULL)
+        cow_error_native("cannot open the dataset '%s'", wanted->name);
+    return *native == NULL ? -1 : 1;
+}
