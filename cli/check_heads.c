@@ -28,7 +28,7 @@ static int read_bytes(void *context, uint64_t address, void *bytes, size_t size)
 {
     const looking *l = context;
 
-    return cow_journal_look(l->bytes.journal, l->bytes.base + address, bytes, size)
+    return cow_bytes_look(&l->bytes, address, bytes, size)
                ? 0
                : cow_error(COW_CORRUPT, "the file cannot be read at %llu", (unsigned long long)address);
 }

@@ -68,11 +68,12 @@ def told(path, **options):
         return str(d.dtype), d.shape, d.maxshape, str(d.fillvalue), sorted(d.attrs), values, chunks if options.get("chunks") else d.chunks
 
 
+@pytest.mark.parametrize("block", [0, 1024])
 @pytest.mark.parametrize("kind", KINDS)
-def test_hdf5_alone_reads_what_was_written(programs, tmp_path, kind):
+def test_hdf5_alone_reads_what_was_written(programs, tmp_path, kind, block):
     plain, path = tmp_path / "plain.h5", tmp_path / "a.h5"
-    for mode, text in zip(("w", "r+", "r+"), KINDS[kind]):
-        code = f"f = h5py.File(sys.argv[1], {mode!r})\n{text}\nf.close()"
+    for options, text in zip((f"'w', userblock_size={block or None}", "'r+'", "'r+'"), KINDS[kind]):
+        code = f"f = h5py.File(sys.argv[1], {options})\n{text}\nf.close()"
         assert programs.stock(sys.executable, "-c", programs.code(code), plain).returncode == 0
         done = programs.python(code, path)
         assert done.returncode == 0, done.stderr

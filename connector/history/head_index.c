@@ -7,7 +7,6 @@
 #include "base/vector.h"
 #include "h5/chunk_tree.h"
 #include "history/internal.h"
-#include "journal/driver.h"
 #include "h5/checksum.h"
 #include "h5/chunk_index.h"
 
@@ -26,7 +25,7 @@ static int read_node(void *context, uint64_t address, void *bytes, size_t size)
 {
     const place_of_nodes *p = context;
 
-    return cow_journal_look(p->bytes.journal, p->bytes.base + address, bytes, size)
+    return cow_bytes_look(&p->bytes, address, bytes, size)
                ? 0
                : cow_error(COW_CORRUPT, "the index of a head cannot be read at %llu", (unsigned long long)address);
 }
@@ -35,18 +34,15 @@ static int write_node(void *context, uint64_t address, const void *bytes, size_t
 {
     const place_of_nodes *p = context;
 
-    return cow_journal_write(p->bytes.journal, p->bytes.base + address, bytes, size);
+    return cow_bytes_write(&p->bytes, address, bytes, size);
 }
 
 static int take_node(void *context, size_t size, uint64_t *address)
 {
     const place_of_nodes *p = context;
 
-    *address = cow_journal_driver_allocate(p->bytes.fileno, size, true);
-    if (*address == UINT64_MAX)
-        return -1;
-    *address -= p->bytes.base;
-    return 0;
+    *address = cow_bytes_take(&p->bytes, size, true);
+    return *address == UINT64_MAX ? -1 : 0;
 }
 
 static int give_node(void *context, uint64_t address, size_t size)
@@ -197,11 +193,10 @@ static void make_sign(uint8_t sign[WHOLE], uint64_t address, uint64_t room)
 /* The room of the whole at ADDRESS; 0: a slot is there, or nothing. */
 static uint64_t room_of(const cow_head_change *c, uint64_t address)
 {
-    const cow_native_bytes *bytes = &c->place.bytes;
     uint8_t sign[WHOLE], expected[WHOLE];
 
     if (address == UINT64_MAX || address < WHOLE ||
-        !cow_journal_look(bytes->journal, bytes->base + address - WHOLE, sign, sizeof sign))
+        !cow_bytes_look(&c->place.bytes, address - WHOLE, sign, sizeof sign))
         return 0;
     make_sign(expected, address, cow_get64(sign + 8));
     return memcmp(sign, expected, sizeof sign) == 0 ? cow_get64(sign + 8) : 0;
@@ -216,14 +211,14 @@ static int write_whole(const cow_head_change *c, const void *encoded, uint64_t r
 
     if (place->size > room) {
         room = place->size + place->size / 8;
-        if ((address = cow_journal_driver_allocate(bytes->fileno, WHOLE + room, true)) == UINT64_MAX)
+        if ((address = cow_bytes_take(bytes, WHOLE + room, true)) == UINT64_MAX)
             return -1;
-        place->address = address - bytes->base + WHOLE;
+        place->address = address + WHOLE;
         make_sign(sign, place->address, room);
-        if (cow_journal_write(bytes->journal, address, sign, sizeof sign) < 0)
+        if (cow_bytes_write(bytes, address, sign, sizeof sign) < 0)
             return -1;
     }
-    return cow_journal_write(bytes->journal, bytes->base + place->address, encoded, (size_t)place->size);
+    return cow_bytes_write(bytes, place->address, encoded, (size_t)place->size);
 }
 
 /* The chunk at AT has the composed ENTRY; HAD: it has a whole, of which no byte of a slot may be mistaken for the sign. */

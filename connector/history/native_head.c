@@ -101,7 +101,7 @@ int cow_native_head_make(cow_file *file, const cow_creation *wanted, bool unopen
     uint64_t index;
     int status;
 
-    if (!cow_native_file_bytes(file->native, &bytes) || bytes.base != 0 || bytes.shares)
+    if (!cow_native_file_bytes(file->native, &bytes) || bytes.shares)
         return 0;
     if ((status = make_header(file, wanted, root, pool)) <= 0 ||
         cow_dataset_header_parse(last->header, last->size, &told) <= 0 || told.layout != COW_DATASET_HEADER_TREE ||

@@ -168,7 +168,7 @@ int cow_previous_keep(cow_walk_group *p, cow_loc *made)
     size_t names = 0, kept = 0;
     int status;
 
-    if (bytes == NULL || bytes->base != 0 || bytes->shares || cow_journal_driver_met(file->fileno, p->before) ||
+    if (bytes == NULL || bytes->shares || cow_journal_driver_met(file->fileno, p->before) ||
         cow_small_group_read(cow_still_source(cow_layout_still_bytes(file->written)), p->before, &p->former) <= 0 ||
         p->former.count == 0 || cow_native_links(p->group, COW_LINKS_ANY, note_listed, p) < 0) {
         cow_error_clear();

@@ -131,9 +131,7 @@ bool cow_native_has_tree(void *dataset)
 
 static int look(void *context, uint64_t address, void *bytes, size_t size)
 {
-    const cow_native_bytes *b = context;
-
-    return cow_journal_look(b->journal, b->base + address, bytes, size)
+    return cow_bytes_look(context, address, bytes, size)
                ? 0
                : cow_error(COW_CORRUPT, "the file cannot be read at %llu", (unsigned long long)address);
 }

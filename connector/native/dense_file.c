@@ -12,7 +12,7 @@
 #define WINDOW ((size_t)64 << 10)
 
 typedef struct reading {
-    cow_journal *journal;
+    const cow_native_bytes *bytes;
     uint64_t end, at;
     size_t size; /* of what is in the window, from `at` on */
     uint8_t *window;
@@ -21,8 +21,7 @@ typedef struct reading {
 /* In a file whose free space HDF5 keeps, nobody else can give anything back. */
 static bool can_be_copied(void *file, cow_native_bytes *bytes)
 {
-    return cow_native_file_bytes(file, bytes) && bytes->base == 0 && !bytes->persists &&
-           cow_journal_driver_linear(bytes->fileno);
+    return cow_native_file_bytes(file, bytes) && !bytes->persists && cow_journal_driver_linear(bytes->fileno);
 }
 
 static int read_window(void *context, uint64_t address, void *bytes, size_t size)
@@ -30,12 +29,12 @@ static int read_window(void *context, uint64_t address, void *bytes, size_t size
     reading *r = context;
 
     if (size > WINDOW)
-        return cow_journal_read(r->journal, address, bytes, size);
+        return cow_journal_read(r->bytes->journal, r->bytes->base + address, bytes, size);
     if (address < r->at || address - r->at > r->size || size > r->size - (address - r->at)) {
         const size_t wanted = r->end - address < WINDOW ? (size_t)(r->end - address) : WINDOW;
 
         r->size = 0;
-        if (cow_journal_read(r->journal, address, r->window, wanted) < 0)
+        if (cow_journal_read(r->bytes->journal, r->bytes->base + address, r->window, wanted) < 0)
             return -1;
         r->at = address;
         r->size = wanted;
@@ -56,28 +55,28 @@ int cow_dense_read(void *file, uint64_t address, cow_dense **dense)
         return 0;
     if ((r.window = malloc(WINDOW)) == NULL)
         return cow_error(COW_MEMORY, "no memory to copy a group");
-    r.journal = bytes.journal;
-    source.end = r.end = cow_journal_end(r.journal);
+    r.bytes = &bytes;
+    source.end = r.end = cow_journal_end(bytes.journal) - bytes.base;
     status = cow_dense_parse(&source, address, dense);
     free(r.window);
     return status;
 }
 
-static uint64_t allocate(void *context, uint64_t size, bool at_end)
+static uint64_t take(void *context, uint64_t size, bool at_end)
 {
-    return cow_journal_driver_allocate(((const cow_native_bytes *)context)->fileno, size, at_end);
+    return cow_bytes_take(context, size, at_end);
 }
 
-static int write_journal(void *context, uint64_t address, const void *bytes, size_t size)
+static int write_bytes(void *context, uint64_t address, const void *bytes, size_t size)
 {
-    return cow_journal_write(((const cow_native_bytes *)context)->journal, address, bytes, size);
+    return cow_bytes_write(context, address, bytes, size);
 }
 
 int cow_dense_write(void *file, cow_dense *dense, uint64_t *address)
 {
     cow_native_bytes bytes;
     const cow_place *offered;
-    cow_dense_target target = {.context = &bytes, .allocate = allocate, .write = write_journal};
+    cow_dense_target target = {.context = &bytes, .allocate = take, .write = write_bytes};
 
     if (!can_be_copied(file, &bytes))
         return cow_error(COW_UNSUPPORTED, "a group cannot be copied into this file");

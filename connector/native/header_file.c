@@ -1,7 +1,6 @@
 /* See header_file.h. */
 #include "native/header_file.h"
 
-#include "journal/driver.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -17,8 +16,8 @@ int cow_header_write(const cow_native_bytes *bytes, uint8_t *messages, const uin
 
 int cow_header_put(const cow_native_bytes *bytes, const uint8_t *header, size_t size, uint64_t *address)
 {
-    *address = cow_journal_driver_allocate(bytes->fileno, size, true);
-    return *address == UINT64_MAX ? -1 : cow_journal_write(bytes->journal, *address, header, size);
+    *address = cow_bytes_take(bytes, size, true);
+    return *address == UINT64_MAX ? -1 : cow_bytes_write(bytes, *address, header, size);
 }
 
 int cow_small_group_write(const cow_native_bytes *bytes, const cow_small_group *group, size_t room, size_t names,

@@ -59,14 +59,6 @@ hid_t cow_native_id(void)
     return native_id;
 }
 
-/* What does not change while a file is open, of the last one that was asked for: to be asked again costs more than the bytes are worth. No two
- * files have one number until HDF5 ends, and begins again. */
-static struct {
-    bool asked, known;
-    cow_native_bytes bytes; /* without the journal */
-    unsigned half;          /* cow_native_file_half */
-} constants;
-
 void cow_native_terminate(void)
 {
     hbool_t ending = false;
@@ -79,7 +71,7 @@ void cow_native_terminate(void)
     native_id = uncached_list = few_list = usual_list[0] = usual_list[1] = group_told = group_clean = group_roomy =
         H5I_INVALID_HID;
     native_class = NULL;
-    constants.asked = false;
+    cow_bytes_forget();
 }
 
 const H5VL_class_t *cow_native_class(void *object)
@@ -581,60 +573,6 @@ cow_journal *cow_native_file_journal(void *file)
 
     get.args.get_fileno.fileno = &number;
     return H5VLfile_get(file, cow_native_id(), &get, DXPL, NULL) < 0 ? NULL : cow_journal_driver_of_file(number);
-}
-
-static void ask_for_bytes(void *file, unsigned long fileno)
-{
-    H5VL_file_get_args_t list = {.op_type = H5VL_FILE_GET_FCPL};
-    H5F_fspace_strategy_t strategy;
-    hid_t fcpl = H5I_INVALID_HID;
-    size_t addresses = 0, lengths = 0;
-    hsize_t base, threshold;
-    hbool_t persists;
-    unsigned indexes;
-
-    constants.asked = true;
-    constants.known = false;
-    constants.bytes = (cow_native_bytes){.fileno = fileno};
-    if (H5VLfile_get(file, cow_native_id(), &list, DXPL, NULL) >= 0)
-        fcpl = list.args.get_fcpl.fcpl_id;
-    if (fcpl >= 0 && H5Pget_userblock(fcpl, &base) >= 0 && H5Pget_sizes(fcpl, &addresses, &lengths) >= 0 &&
-        H5Pget_file_space_strategy(fcpl, &strategy, &persists, &threshold) >= 0 &&
-        H5Pget_shared_mesg_nindexes(fcpl, &indexes) >= 0 && H5Pget_istore_k(fcpl, &constants.half) >= 0) {
-        constants.bytes.shares = indexes > 0;
-        constants.bytes.base = base;
-        constants.bytes.persists = persists;
-        constants.known = addresses == 8 && lengths == 8;
-    }
-    cow_close(fcpl);
-}
-
-bool cow_native_file_bytes(void *file, cow_native_bytes *bytes)
-{
-    H5VL_file_get_args_t args = {.op_type = H5VL_FILE_GET_FILENO};
-    unsigned long fileno = 0;
-
-    *bytes = (cow_native_bytes){0};
-    args.args.get_fileno.fileno = &fileno;
-    H5E_BEGIN_TRY
-    {
-        if (H5VLfile_get(file, cow_native_id(), &args, DXPL, NULL) < 0)
-            constants.asked = false;
-        else if (!constants.asked || constants.bytes.fileno != fileno)
-            ask_for_bytes(file, fileno);
-    }
-    H5E_END_TRY
-    if (!constants.asked || !constants.known)
-        return false;
-    *bytes = constants.bytes;
-    return (bytes->journal = cow_journal_driver_of_file(fileno)) != NULL;
-}
-
-unsigned cow_native_file_half(void *file)
-{
-    cow_native_bytes bytes;
-
-    return cow_native_file_bytes(file, &bytes) ? constants.half : 0;
 }
 
 int cow_native_share_dataspaces(hid_t fcpl, unsigned index)

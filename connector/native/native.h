@@ -9,6 +9,7 @@
 #define COW_NATIVE_H
 
 #include "journal/journal.h"
+#include "native/bytes.h"
 #include "store/pool.h"
 #include "store/table.h"
 
@@ -101,18 +102,6 @@ typedef enum cow_space_kept {
 int cow_native_file_space(void *file, cow_space_kept *kept);
 /* The journal of an open file; NULL: it has none. */
 cow_journal *cow_native_file_journal(void *file);
-/* What it takes to find in the bytes of a file what HDF5 has put there. */
-typedef struct cow_native_bytes {
-    cow_journal *journal;
-    unsigned long fileno;
-    uint64_t base; /* of HDF5's addresses */
-    bool persists; /* HDF5 keeps free space from one opening to the next */
-    bool shares;   /* messages of object headers between objects */
-} cow_native_bytes;
-/* false: its bytes cannot be had, since it has another driver than ours, or its addresses or lengths have other sizes than usual. */
-bool cow_native_file_bytes(void *file, cow_native_bytes *bytes);
-/* Half of the most children of a node of the version 1 B-trees of chunks in a file of which the bytes can be had; else 0. */
-unsigned cow_native_file_half(void *file);
 /* The creation properties of a file; the caller closes them. */
 hid_t cow_native_file_fcpl(void *file);
 /* The creation properties FCPL of a file tell that dataspaces are shared, in the index of that number, if they have so many. */

@@ -607,6 +607,18 @@ done:
     return store;
 }
 
+/* Since 1.14.4 HDF5 tells addresses of chunks with the user block in them (issue 3003 of HDF5). */
+static uint64_t without_user_block(const file_chunks *c, haddr_t told)
+{
+    unsigned major, minor, release;
+    cow_native_bytes bytes;
+
+    if (c->file == NULL || !cow_native_file_bytes(c->file, &bytes) || bytes.base == 0 ||
+        H5get_libversion(&major, &minor, &release) < 0 || (major == 1 && minor == 14 && release < 4))
+        return told;
+    return told - bytes.base;
+}
+
 int cow_native_chunk_store_place(cow_chunk_store *store, uint64_t slots, uint64_t slot, cow_chunk_place *place)
 {
     file_chunks *c = (file_chunks *)store;
@@ -627,7 +639,7 @@ int cow_native_chunk_store_place(cow_chunk_store *store, uint64_t slots, uint64_
         return -1;
     if (address == HADDR_UNDEF)
         return cow_error(COW_CORRUPT, "slot %llu of the pool was never written", (unsigned long long)slot);
-    *place = (cow_chunk_place){address, size, mask};
+    *place = (cow_chunk_place){without_user_block(c, address), size, mask};
     return 0;
 }
 
