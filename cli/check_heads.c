@@ -72,10 +72,10 @@ static int look_at_chunk(void *context, const uint64_t at[], const cow_chunk_pla
         l->bad = "which cannot be read";
     else if (entry == COW_HOLE)
         l->bad = "which has nothing there";
-    else if (cow_is_composed(entry) ? !is_whole(l, entry, place)
-                                    : cli_slots_place(l->slots, l->root->pool, entry, &right) < 0 ||
-                                          right.address != place->address || right.size != place->size ||
-                                          right.mask != place->mask)
+    else if (cow_is_composed(entry)
+                 ? !is_whole(l, entry, place)
+                 : cli_slots_place(l->slots, l->root->pool, entry, &right) < 0 || right.address != place->address ||
+                       right.size != place->size || right.mask != place->mask)
         l->bad = "which has it at another place";
     return l->bad == NULL ? 1 : 2;
 }
@@ -103,8 +103,8 @@ static void look(cli_check *check, uint64_t address, const char *path, looking *
     size_t used = 0;
 
     if (cow_dataset_header_read(&source, address, &head) <= 0 ||
-        !cow_chunk_form_of(&head, cow_native_file_half(check->file->loc.object), &form) ||
-        head.rank != l->grid.rank || memcmp(head.chunk, l->grid.chunk, head.rank * sizeof *head.chunk) != 0 ||
+        !cow_chunk_form_of(&head, cow_native_file_half(check->file->loc.object), &form) || head.rank != l->grid.rank ||
+        memcmp(head.chunk, l->grid.chunk, head.rank * sizeof *head.chunk) != 0 ||
         !look_at_tree(l, &form, &source, head.index)) {
         cli_damaged(check, CLI_BAD_OBJECT, 0, address, "the index of the chunks of '%s' is damaged", path);
         return;

@@ -50,6 +50,11 @@ KINDS = {
         "f['d'][3] = 1",
         "f['d'][80000:] = 1",
     ),
+    "named types": (
+        "f['t'] = np.dtype([('a', 'i4'), ('b', 'f8')]); f.create_dataset('d', (9000,), dtype=f['t'], chunks=(400,)); f.create_dataset('e', (9000,), dtype=f['t'])",
+        "f['d'][1] = (1, 2); f['e'][:] = (3, 4); f.create_dataset('g', (9000,), dtype=f['t'])",
+        "f['d'][8999] = (2, 4); del f['e']",
+    ),
     "fill value, order, resized": (
         "d = f.create_dataset('d', (9000,), dtype='f4', chunks=(400,), fillvalue=7, maxshape=(None,), track_order=True); d.attrs['x'] = 1; d[0] = 1",
         "f['d'].resize((12000,)); f['d'][11000] = 3",
@@ -65,7 +70,8 @@ def told(path, **options):
         assert not d.is_virtual
         chunks = sorted((c.chunk_offset, c.filter_mask) for c in map(d.id.get_chunk_info, range(d.id.get_num_chunks()))) if d.chunks else None
         values = repr(d[...].ravel().tolist())
-        return str(d.dtype), d.shape, d.maxshape, str(d.fillvalue), sorted(d.attrs), values, chunks if options.get("chunks") else d.chunks
+        named = d.id.get_type().committed()
+        return named, str(d.dtype), d.shape, d.maxshape, str(d.fillvalue), sorted(d.attrs), values, chunks if options.get("chunks") else d.chunks
 
 
 @pytest.mark.parametrize("block", [0, 1024])

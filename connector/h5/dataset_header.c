@@ -202,7 +202,7 @@ int cow_dataset_header_parse(const uint8_t *header, size_t size, cow_dataset_hea
 }
 
 typedef struct places {
-    const uint8_t *space, *layout;
+    const uint8_t *space, *layout, *type; /* type: the address of a named one */
     unsigned rank;
 } places;
 
@@ -217,11 +217,13 @@ static int find_places(void *context, const uint8_t *message, size_t prefix, siz
     if (message[0] == COW_MESSAGE_LAYOUT && length >= 11 && body[0] == 3 && body[1] == LAYOUT_CHUNKED &&
         cow_get64(body + 3) == UINT64_MAX)
         p->layout = body;
+    if (message[0] == COW_MESSAGE_TYPE && (message[3] & COW_MESSAGE_SHARED) && length == 10)
+        p->type = body + 2;
     return message[0] != COW_MESSAGE_CONTINUATION;
 }
 
 bool cow_dataset_header_fit(uint8_t *header, size_t size, unsigned rank, const uint64_t extent[],
-                            const uint64_t maximum[], uint64_t index, uint32_t now)
+                            const uint64_t maximum[], uint64_t index, uint64_t type, uint32_t now)
 {
     places p = {.rank = rank};
     cow_header parsed;
@@ -232,7 +234,7 @@ bool cow_dataset_header_fit(uint8_t *header, size_t size, unsigned rank, const u
         return false;
     at = parsed.prefix + parsed.width;
     if (cow_messages_each(header + at, size - 4 - at, parsed.ordered, find_places, &p) != 1 || p.space == NULL ||
-        p.layout == NULL)
+        p.layout == NULL || (p.type == NULL) != (type == UINT64_MAX))
         return false;
     space = header + (p.space - header) + 4;
     for (unsigned d = 0; d < rank; d++) {
@@ -240,6 +242,8 @@ bool cow_dataset_header_fit(uint8_t *header, size_t size, unsigned rank, const u
         cow_put64(space + 8 * ((size_t)rank + d), maximum[d]);
     }
     cow_put64(header + (p.layout - header) + 3, index);
+    if (p.type != NULL)
+        cow_put64(header + (p.type - header), type);
     for (unsigned i = 0; (header[5] & COW_HEADER_TIMES) && i < 4; i++)
         cow_put32(header + 6 + 4 * (size_t)i, now);
     cow_metadata_sum_up(header, size);

@@ -57,10 +57,10 @@ int cow_dataset_header_read(const cow_source *source, uint64_t address, cow_data
 int cow_dataset_header_parse(const uint8_t *header, size_t size, cow_dataset_header *described);
 
 /* The SIZE bytes of a header of one chunk, of a dataset of RANK dimensions that has a B-tree and no chunks, become those of one of that EXTENT and
- * MAXIMUM (UINT64_MAX: unlimited), whose B-tree is at INDEX, and whose times, where it has any, are NOW (seconds since 1970). false: it is no
- * such header. */
+ * MAXIMUM (UINT64_MAX: unlimited), whose B-tree is at INDEX, whose type is the named one at TYPE (UINT64_MAX: it is none), and whose times, where it
+ * has any, are NOW (seconds since 1970). false: it is no such header. */
 bool cow_dataset_header_fit(uint8_t *header, size_t size, unsigned rank, const uint64_t extent[],
-                            const uint64_t maximum[], uint64_t index, uint32_t now);
+                            const uint64_t maximum[], uint64_t index, uint64_t type, uint32_t now);
 
 /* The first mapping of a virtual dataset: source file and source dataset, each "" where it has SIZE bytes or more, or there is no mapping,
  * and how many there are. As above. */

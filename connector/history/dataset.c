@@ -661,7 +661,7 @@ static bool may_be_native(cow_file *file, const cow_creation *wanted, const cow_
     H5D_fill_value_t fill;
 
     return cow_native_heads() && cow_journal_driver_linear(file->fileno) && wanted->loc->type == H5VL_OBJECT_BY_SELF &&
-           row->alloc_time != H5D_ALLOC_TIME_EARLY && H5Tcommitted(wanted->type) == 0 && cow_file_ours(file) &&
+           row->alloc_time != H5D_ALLOC_TIME_EARLY && cow_file_ours(file) &&
            H5Pfill_value_defined(wanted->dcpl, &fill) >= 0 &&
            (fill != H5D_FILL_VALUE_USER_DEFINED || cow_type_is_heap(wanted->type, true) == 0);
 }

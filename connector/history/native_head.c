@@ -22,6 +22,7 @@
 struct cow_native_head {
     hid_t dcpl; /* H5I_INVALID_HID: none */
     uint32_t pool;
+    bool named; /* the type */
     uint8_t *header;
     size_t size;
 };
@@ -72,10 +73,11 @@ static hid_t properties(const cow_creation *wanted, const cow_root *root, const 
 static int make_header(cow_file *file, const cow_creation *wanted, const cow_root *root, const cow_pool_entry *pool)
 {
     cow_native_head *last = file->native_head;
+    const bool named = H5Tcommitted(wanted->type) > 0;
     hid_t fcpl, dcpl;
     int status;
 
-    if (last->dcpl >= 0 && last->pool == root->pool && H5Pequal(last->dcpl, wanted->dcpl) > 0)
+    if (last->dcpl >= 0 && last->pool == root->pool && last->named == named && H5Pequal(last->dcpl, wanted->dcpl) > 0)
         return 1;
     forget(last);
     fcpl = cow_native_file_fcpl(file->native);
@@ -85,9 +87,25 @@ static int make_header(cow_file *file, const cow_creation *wanted, const cow_roo
                  : cow_scratch_header(fcpl, dcpl, wanted->type, wanted->space, &last->header, &last->size);
     cow_close(fcpl, dcpl);
     last->pool = (uint32_t)root->pool;
+    last->named = named;
     if (status > 0 && (last->dcpl = H5Pcopy(wanted->dcpl)) < 0)
         status = cow_error_native("cannot copy the creation properties of a dataset");
     return status;
+}
+
+/* The named type of the dataset; *ADDRESS UINT64_MAX: it has none. 1; 0: it is of another file; -1. */
+static int find_type(const cow_file *file, const cow_creation *wanted, cow_loc *type, uint64_t *address)
+{
+    H5O_info2_t info;
+
+    *address = UINT64_MAX;
+    if (H5Tcommitted(wanted->type) <= 0)
+        return 1;
+    *type = cow_native_named_type(wanted->type);
+    if (cow_native_info(*type, NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    *address = cow_address(&info.token);
+    return info.fileno == file->fileno;
 }
 
 int cow_native_head_make(cow_file *file, const cow_creation *wanted, bool unopened, const cow_root *root,
@@ -98,12 +116,14 @@ int cow_native_head_make(cow_file *file, const cow_creation *wanted, bool unopen
     cow_native_bytes bytes;
     cow_dataset_header told;
     uint8_t *header;
-    uint64_t index;
+    uint64_t index, type_address;
+    cow_loc type;
     int status;
 
     if (!cow_native_file_bytes(file->native, &bytes) || bytes.shares)
         return 0;
-    if ((status = make_header(file, wanted, root, pool)) <= 0 ||
+    if ((status = find_type(file, wanted, &type, &type_address)) <= 0 ||
+        (status = make_header(file, wanted, root, pool)) <= 0 ||
         cow_dataset_header_parse(last->header, last->size, &told) <= 0 || told.layout != COW_DATASET_HEADER_TREE ||
         told.rank != root->rank)
         return status < 0 ? -1 : 0;
@@ -112,8 +132,9 @@ int cow_native_head_make(cow_file *file, const cow_creation *wanted, bool unopen
     memcpy(header, last->header, last->size);
     status = cow_head_index_create(file, &told, root->dataset, &index) < 0 ||
                      !cow_dataset_header_fit(header, last->size, root->rank, root->extent, root->maximum, index,
-                                             (uint32_t)time(NULL)) ||
-                     cow_header_put(&bytes, header, last->size, &row->head) < 0
+                                             type_address, (uint32_t)time(NULL)) ||
+                     cow_header_put(&bytes, header, last->size, &row->head) < 0 ||
+                     (type_address != UINT64_MAX && cow_native_change_references(type, 1) < 0)
                  ? -1
                  : 1;
     free(header);

@@ -292,6 +292,18 @@ static uint8_t *bytes_of(hid_t file, size_t *size)
     return image;
 }
 
+/* A named type of FILE that is equal to TYPE. */
+static hid_t name_type(hid_t file, hid_t type)
+{
+    hid_t own = H5Tcopy(type);
+
+    if (own >= 0 && H5Tcommit_anon(file, own, H5P_DATATYPE_CREATE_DEFAULT, H5P_DATATYPE_ACCESS_DEFAULT) >= 0)
+        return own;
+    cow_close(own);
+    cow_error_native("cannot make a named type in a scratch file");
+    return H5I_INVALID_HID;
+}
+
 /* The header at ADDRESS of IMAGE, moved to its beginning. false: it is of more than one chunk, or of another version. */
 static bool keep_header(uint8_t *image, size_t all, uint64_t address, size_t *size)
 {
@@ -306,7 +318,7 @@ static bool keep_header(uint8_t *image, size_t all, uint64_t address, size_t *si
 
 int cow_scratch_header(hid_t fcpl, hid_t dcpl, hid_t type, hid_t space, uint8_t **header, size_t *size)
 {
-    hid_t file = create_file(header, fcpl);
+    hid_t file = create_file(header, fcpl), named = H5I_INVALID_HID;
     cow_loc root = {.type = H5I_FILE};
     void *dataset;
     H5O_info2_t info;
@@ -314,11 +326,15 @@ int cow_scratch_header(hid_t fcpl, hid_t dcpl, hid_t type, hid_t space, uint8_t 
     int status = -1;
 
     *header = NULL;
+    if (file >= 0 && H5Tcommitted(type) > 0 && (named = name_type(file, type)) < 0) {
+        H5Fclose(file);
+        return -1;
+    }
     if (file < 0)
         return -1;
     if (cow_native_enter() == 0) {
         root.object = H5VLobject(file);
-        if ((dataset = cow_native_dataset_create(root, "head", type, space, dcpl)) != NULL) {
+        if ((dataset = cow_native_dataset_create(root, "head", named < 0 ? type : named, space, dcpl)) != NULL) {
             status = cow_native_info((cow_loc){dataset, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info);
             if (cow_native_dataset_close(dataset) < 0)
                 status = -1;
@@ -329,6 +345,7 @@ int cow_scratch_header(hid_t fcpl, hid_t dcpl, hid_t type, hid_t space, uint8_t 
         status = -1;
     if (status == 0)
         status = keep_header(*header, all, cow_address(&info.token), size);
+    cow_close(named);
     H5Fclose(file);
     if (status <= 0) {
         free(*header);

@@ -21,7 +21,7 @@ int cow_scratch_ask(hid_t fcpl, hid_t dcpl, hid_t type, hid_t space, hid_t *comp
 /* Ask the filters of DCPL whether they can encode elements of TYPE, as HDF5 does when a program has opened a dataset and writes to it. */
 int cow_scratch_check(hid_t dcpl, hid_t type);
 
-/* The object header, in malloced bytes, of a dataset of that TYPE, which is not named, SPACE and DCPL, its filters' parameters computed, which are used
+/* The object header, in malloced bytes, of a dataset of that TYPE (a named one: another that is equal), SPACE and DCPL, its filters' parameters computed, which are used
  * as they are, in a file that was made with FCPL and has the bounds of HDF5 1.8. 1; 0: there is none of one chunk; -1. */
 int cow_scratch_header(hid_t fcpl, hid_t dcpl, hid_t type, hid_t space, uint8_t **header, size_t *size);
 

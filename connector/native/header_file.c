@@ -1,7 +1,6 @@
 /* See header_file.h. */
 #include "native/header_file.h"
 
-
 #include <stdlib.h>
 #include <time.h>
 
