@@ -89,6 +89,28 @@ def test_hdf5_alone_reads_what_was_written(programs, tmp_path, kind, block):
         programs.verified(path)
 
 
+def test_copies_are_such_heads_as_well(programs, tmp_path):
+    plain, path = tmp_path / "plain.h5", tmp_path / "a.h5"
+    sessions = (
+        "'w'", "f.create_dataset('g/d', data=np.arange(20000.), chunks=(500,), compression='gzip', maxshape=(None,)); f['g/d'].attrs['u'] = 'm';"
+               "f.create_dataset('g/s', data=[f'x{k}' for k in range(5000)], chunks=(300,)); f['d'] = h5py.SoftLink('/c/d')",
+        "'r+'", "f['g/d'][7] = -1; f.copy('g', 'c'); f.copy('g/s', 's')",
+        "'r+'", "f['c/d'][8] = -2; f['g/d'].resize((100,)); f['s'][0] = 'changed'",
+        "'r+'", "del f['g']; f['c/d'][7000:] = 1",
+    )
+    for options, text in zip(sessions[::2], sessions[1::2]):
+        code = f"f = h5py.File(sys.argv[1], {options})\n{text}\nf.close()"
+        assert programs.stock(sys.executable, "-c", programs.code(code), plain).returncode == 0
+        done = programs.python(code, path, options="pieces=16")
+        assert done.returncode == 0, done.stderr
+        with h5py.File(plain) as f, h5py.File(path) as g:
+            for name in ("c/d", "c/s", "s", "g/d", "g/s"):
+                assert (name in f) == (name in g)
+                if name in f:
+                    assert not g[name].is_virtual and f[name][...].tolist() == g[name][...].tolist() and dict(f[name].attrs) == dict(g[name].attrs)
+        programs.verified(path)
+
+
 MAKE = """
 with h5py.File(sys.argv[1], 'w') as f:
     f.create_dataset('d', data=np.arange(40000.), chunks=(4000,))

@@ -13,6 +13,7 @@
  * and so does any other dataset that H5Dcreate would make a versioned one.
  */
 #include "history/copy.h"
+#include "history/head_index.h"
 
 #include "base/error.h"
 #include "base/ids.h"
@@ -232,6 +233,36 @@ static hid_t shared_type(copied *o, const cow_dataset *source)
     return type;
 }
 
+/* The head of a copy of SOURCE, whose root record is to be ROOT; ROW gets its address. */
+static int make_head(copied *o, cow_dataset *source, hid_t type, const cow_root *root, cow_layout_dataset_row *row)
+{
+    cow_file *file = o->c->to;
+    const cow_array *array = &source->array;
+    H5VL_loc_params_t loc = cow_by_self(o->c->target.type);
+    hid_t space = cow_dataset_space(source), dcpl = cow_dataset_dcpl(source, o->from.object);
+    const cow_creation wanted = {.at = o->c->target.object,
+                                 .loc = &loc,
+                                 .lcpl = H5P_LINK_CREATE_DEFAULT,
+                                 .type = type,
+                                 .space = space,
+                                 .dcpl = dcpl,
+                                 .dapl = H5P_DATASET_ACCESS_DEFAULT};
+    char head[COW_PATH_MAX];
+    H5O_info2_t info;
+    int status = space < 0 || dcpl < 0 ? -1 : cow_dataset_make_native(file, &wanted, false, root, row, &o->to.object);
+
+    cow_close(dcpl, space);
+    if (status != 0)
+        return status < 0 ? -1 : cow_head_index_follow(row->head, root->dataset, COW_NO_NODE, source);
+    cow_head_path(head, root->dataset);
+    if ((o->to.object = cow_view_whole(o->c->target, NULL, type, array->grid.rank, array->extent, array->maximum,
+                                       source->dcpl, head)) == NULL ||
+        cow_native_info(o->to, NULL, H5O_INFO_BASIC, &info) < 0)
+        return -1;
+    row->head = cow_address(&info.token);
+    return 0;
+}
+
 /* *MADE: the row of the copy. */
 static int share(copied *o, cow_dataset *source, cow_layout_dataset_row *made)
 {
@@ -240,24 +271,17 @@ static int share(copied *o, cow_dataset *source, cow_layout_dataset_row *made)
     cow_layout_dataset_row row = source->row;
     cow_root root;
     uint64_t id = cow_datasets_rows(file), offset;
-    char head[COW_PATH_MAX];
     hid_t type = shared_type(o, source);
-    H5O_info2_t info;
     int status = -1;
 
-    cow_head_path(head, id);
+    row.flags &= (uint8_t)~COW_FLAG_NATIVE;
     /* rows of slots that are sealed below must be in the table: of those that are given out again, too */
-    if (type < 0 || cow_pool_flush(array->pool) < 0 ||
-        (o->to.object = cow_view_whole(o->c->target, NULL, type, array->grid.rank, array->extent, array->maximum,
-                                       source->dcpl, head)) == NULL ||
-        cow_native_info(o->to, NULL, H5O_INFO_BASIC, &info) < 0 || cow_root_read(file->index, source->root, &root) < 0)
+    if (type < 0 || cow_pool_flush(array->pool) < 0 || cow_root_read(file->index, source->root, &root) < 0)
         goto done;
     root.dataset = id;
-    if (cow_root_append(file->index, &root, &offset) < 0)
+    if (make_head(o, source, type, &root, &row) < 0 || cow_root_append(file->index, &root, &offset) < 0)
         goto done;
-    row.head = cow_address(&info.token);
     row.root = offset;
-    row.flags &= (uint8_t)~COW_FLAG_NATIVE;
     if (share_view(file, source, offset, &root) < 0 || cow_head_lead(file, id, offset, true) < 0 ||
         cow_datasets_add_row(file, &row) < 0)
         goto done;

@@ -666,9 +666,8 @@ static bool may_be_native(cow_file *file, const cow_creation *wanted, const cow_
            (fill != H5D_FILL_VALUE_USER_DEFINED || cow_type_is_heap(wanted->type, true) == 0);
 }
 
-/* A head that every HDF5 reads: as cow_native_head_make. */
-static int make_native(cow_file *file, const cow_creation *wanted, bool unopened, const cow_root *root,
-                       cow_layout_dataset_row *row, void **native)
+int cow_dataset_make_native(cow_file *file, const cow_creation *wanted, bool unopened, const cow_root *root,
+                            cow_layout_dataset_row *row, void **native)
 {
     const cow_pool_entry *pool;
     int made;
@@ -752,7 +751,7 @@ cow_dataset *cow_dataset_create(cow_file *file, const cow_creation *wanted, void
     cow_head_path(source, root.dataset);
     usual = has_usual_properties(file, dcpl, &times);
     own = type_unopened(file, wanted, &row, usual);
-    written = make_native(file, wanted, own != 0, &root, &row, native);
+    written = cow_dataset_make_native(file, wanted, own != 0, &root, &row, native);
     if (written == 0 && own != 0)
         written = write_head(file, wanted, own, rank, extent, most, source, times, &row.head);
     if (written < 0 || (written == 0 && create_head(wanted, rank, extent, most, source, native, &row.head) < 0) ||

@@ -334,10 +334,10 @@ static int put_next(void *context, const uint64_t chunk[], uint64_t slot)
     return put_chunk(context, chunk, slot);
 }
 
-int cow_head_index_follow(const cow_layout_dataset_row *row, cow_dataset *source)
+int cow_head_index_follow(uint64_t head, uint64_t id, uint64_t former, cow_dataset *source)
 {
     const cow_array *array = &source->array;
-    cow_head_change *c = begin(source, row->head, source->id, row->root);
+    cow_head_change *c = begin(source, head, id, former);
     uint64_t first[COW_MAX_RANK] = {0}, count[COW_MAX_RANK];
 
     if (c == NULL)

@@ -19,7 +19,7 @@ int cow_head_index_leaf(cow_head_change *change, const cow_node *leaf);
 /* ALL: chunks may have gone of which no leaf tells. CHANGE is freed, whatever comes of it. STATUS: of all before. */
 int cow_head_index_end(cow_head_change *change, bool all, int status);
 
-/* The head of which ROW tells, as it was committed, has the chunks of SOURCE from now on. */
-int cow_head_index_follow(const cow_layout_dataset_row *row, cow_dataset *source);
+/* The head at HEAD of the dataset ID, which has the chunks of the root record FORMER (COW_NO_NODE: none), has those of SOURCE from now on. */
+int cow_head_index_follow(uint64_t head, uint64_t id, uint64_t former, cow_dataset *source);
 
 #endif

@@ -186,6 +186,9 @@ const cow_native_bytes *cow_file_bytes(cow_file *file);
 /* dataset.c */
 /* A handle of our own on a head that is about to change. NATIVE: one that the application has, or NULL. */
 int cow_dataset_hold(cow_dataset *dataset, void *native);
+/* A head that every HDF5 reads, where that may be: as cow_native_head_make. */
+int cow_dataset_make_native(cow_file *file, const cow_creation *wanted, bool unopened, const cow_root *root,
+                            cow_layout_dataset_row *row, void **native);
 /* Has the head attributes? 1, 0, -1. It gets a handle of our own where its bytes do not tell. */
 int cow_dataset_has_attributes(cow_dataset *dataset);
 /* Nobody has it open, and the commit needs nothing of it: it is closed, and forgotten. */

@@ -58,10 +58,12 @@ static hid_t properties(const cow_creation *wanted, const cow_root *root, const 
 {
     hid_t dcpl = H5Pcopy(wanted->dcpl);
     hsize_t chunk[COW_MAX_RANK];
+    H5D_alloc_time_t allocated; /* chunks have another usual one */
 
     for (unsigned d = 0; d < root->rank; d++)
         chunk[d] = root->chunk[d];
-    if (dcpl >= 0 && H5Pset_chunk(dcpl, (int)root->rank, chunk) >= 0 &&
+    if (dcpl >= 0 && H5Pget_alloc_time(dcpl, &allocated) >= 0 && H5Pset_chunk(dcpl, (int)root->rank, chunk) >= 0 &&
+        H5Pset_alloc_time(dcpl, allocated) >= 0 &&
         cow_pipeline_take(dcpl, pool->dcpl >= 0 ? pool->dcpl : H5P_DATASET_CREATE_DEFAULT, 0) == 0)
         return dcpl;
     cow_close(dcpl);

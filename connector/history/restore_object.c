@@ -86,7 +86,7 @@ static int lead_to(cow_restoring *r, const cow_restored_pair *pair, cow_dataset 
     if (cow_restoring_note(r, &pair->token, 1u << COW_CHANGED_DATA) < 0 ||
         cow_head_lead(r->file, source->id, source->root, false) < 0 ||
         cow_native_dataset_resize(pair->head.object, extent) < 0 ||
-        ((row->flags & COW_FLAG_NATIVE) && cow_head_index_follow(row, source) < 0))
+        ((row->flags & COW_FLAG_NATIVE) && cow_head_index_follow(row->head, source->id, row->root, source) < 0))
         return -1;
     row->root = source->root;
     return cow_dataset_row_write(r->file, source->id, row);

@@ -13,6 +13,7 @@
 /* What does not change while a file is open, of the last one that was asked for: to be asked again costs more than the bytes are worth. No two
  * files have one number until HDF5 ends, and begins again. */
 static struct {
+    unsigned life; /* cow_native_lives */
     bool asked, known;
     cow_native_bytes bytes; /* without the journal */
     unsigned half;          /* cow_native_file_half */
@@ -29,6 +30,7 @@ static void ask_for_bytes(void *file, unsigned long fileno)
     unsigned indexes;
 
     constants.asked = true;
+    constants.life = cow_native_lives();
     constants.known = false;
     constants.bytes = (cow_native_bytes){.fileno = fileno};
     if (H5VLfile_get(file, cow_native_id(), &list, DXPL, NULL) >= 0)
@@ -55,7 +57,7 @@ bool cow_native_file_bytes(void *file, cow_native_bytes *bytes)
     {
         if (H5VLfile_get(file, cow_native_id(), &args, DXPL, NULL) < 0)
             constants.asked = false;
-        else if (!constants.asked || constants.bytes.fileno != fileno)
+        else if (!constants.asked || constants.life != cow_native_lives() || constants.bytes.fileno != fileno)
             ask_for_bytes(file, fileno);
     }
     H5E_END_TRY
@@ -70,11 +72,6 @@ unsigned cow_native_file_half(void *file)
     cow_native_bytes bytes;
 
     return cow_native_file_bytes(file, &bytes) ? constants.half : 0;
-}
-
-void cow_bytes_forget(void)
-{
-    constants.asked = false;
 }
 
 uint64_t cow_bytes_take(const cow_native_bytes *bytes, uint64_t size, bool at_end)

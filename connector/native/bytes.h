@@ -20,9 +20,6 @@ typedef struct cow_native_bytes {
 bool cow_native_file_bytes(void *file, cow_native_bytes *bytes);
 /* Half of the most children of a node of the version 1 B-trees of chunks in a file of which the bytes can be had; else 0. */
 unsigned cow_native_file_half(void *file);
-/* HDF5 ends, and begins again. */
-void cow_bytes_forget(void);
-
 /* Room for SIZE bytes: one that was given back (cow_journal_driver_offer), or else AT_END. UINT64_MAX: there is none; at the end, recorded. */
 uint64_t cow_bytes_take(const cow_native_bytes *bytes, uint64_t size, bool at_end);
 int cow_bytes_write(const cow_native_bytes *bytes, uint64_t address, const void *from, size_t size);

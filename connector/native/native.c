@@ -35,6 +35,7 @@ static hid_t uncached_list = H5I_INVALID_HID, few_list = H5I_INVALID_HID,
              usual_list[2] = {H5I_INVALID_HID, H5I_INVALID_HID};
 static hid_t group_told = H5I_INVALID_HID, group_clean = H5I_INVALID_HID,
              group_roomy = H5I_INVALID_HID; /* of the group that was asked about last */
+static unsigned lives;
 static _Thread_local bool plain_tokens;
 static _Thread_local bool listing, on_object;
 
@@ -71,7 +72,12 @@ void cow_native_terminate(void)
     native_id = uncached_list = few_list = usual_list[0] = usual_list[1] = group_told = group_clean = group_roomy =
         H5I_INVALID_HID;
     native_class = NULL;
-    cow_bytes_forget();
+    lives++;
+}
+
+unsigned cow_native_lives(void)
+{
+    return lives;
 }
 
 const H5VL_class_t *cow_native_class(void *object)

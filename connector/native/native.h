@@ -33,6 +33,7 @@ H5O_token_t cow_token(uint64_t address);
 /* The native connector's id; registered on first use, held until cow_native_terminate. H5I_INVALID_HID on failure. */
 hid_t cow_native_id(void);
 void cow_native_terminate(void);
+unsigned cow_native_lives(void); /* how often that was: files have other numbers then */
 /* The native connector's functions, for what HDF5 asks of every element: in a public call it takes longer over the id and its lock
  * than over that. OBJECT: any of the native connector. NULL: they are not what our headers say. */
 const struct H5VL_class_t *cow_native_class(void *object);

@@ -264,9 +264,8 @@ int cow_vol_dataset_chunk_operation(cow_object *o, H5VL_optional_args_t *args, h
         return cow_error(COW_UNSUPPORTED, "operation %d on datasets is not known to this h5cow, and could write",
                          args->op_type);
     }
-    /* The native dataset is not chunked either: it refuses in HDF5's own words. */
     if (!cow_dataset_chunked(o->dataset))
-        return H5VLdataset_optional(cow_object_opened(o), cow_native_id(), args, dxpl, NULL);
+        return cow_error(COW_USAGE, "%s: not a chunked dataset", array->label); /* as HDF5 says it */
     switch (args->op_type) {
     case H5VL_NATIVE_DATASET_GET_CHUNK_INDEX_TYPE:
         return index_type(o->home, array, a->get_chunk_idx_type.idx_type);
