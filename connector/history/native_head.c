@@ -71,8 +71,8 @@ static hid_t properties(const cow_creation *wanted, const cow_root *root, const 
     return H5I_INVALID_HID;
 }
 
-/* It is made anew where it is of another pool, or of other properties. 1; 0: HDF5 makes none that can be used; -1. */
-static int make_header(cow_file *file, const cow_creation *wanted, const cow_root *root, const cow_pool_entry *pool)
+/* It is made anew where it is of another pool, or of other properties. false: HDF5 makes none that can be used. */
+static bool make_header(cow_file *file, const cow_creation *wanted, const cow_root *root, const cow_pool_entry *pool)
 {
     cow_native_head *last = file->native_head;
     const bool named = H5Tcommitted(wanted->type) > 0;
@@ -80,7 +80,7 @@ static int make_header(cow_file *file, const cow_creation *wanted, const cow_roo
     int status;
 
     if (last->dcpl >= 0 && last->pool == root->pool && last->named == named && H5Pequal(last->dcpl, wanted->dcpl) > 0)
-        return 1;
+        return true;
     forget(last);
     fcpl = cow_native_file_fcpl(file->native);
     dcpl = properties(wanted, root, pool);
@@ -90,9 +90,7 @@ static int make_header(cow_file *file, const cow_creation *wanted, const cow_roo
     cow_close(fcpl, dcpl);
     last->pool = (uint32_t)root->pool;
     last->named = named;
-    if (status > 0 && (last->dcpl = H5Pcopy(wanted->dcpl)) < 0)
-        status = cow_error_native("cannot copy the creation properties of a dataset");
-    return status;
+    return status > 0 && (last->dcpl = H5Pcopy(wanted->dcpl)) >= 0;
 }
 
 /* The named type of the dataset; *ADDRESS UINT64_MAX: it has none. 1; 0: it is of another file; -1. */
@@ -124,8 +122,7 @@ int cow_native_head_make(cow_file *file, const cow_creation *wanted, bool unopen
 
     if (!cow_native_file_bytes(file->native, &bytes) || bytes.shares)
         return 0;
-    if ((status = find_type(file, wanted, &type, &type_address)) <= 0 ||
-        (status = make_header(file, wanted, root, pool)) <= 0 ||
+    if ((status = find_type(file, wanted, &type, &type_address)) <= 0 || !make_header(file, wanted, root, pool) ||
         cow_dataset_header_parse(last->header, last->size, &told) <= 0 || told.layout != COW_DATASET_HEADER_TREE ||
         told.rank != root->rank)
         return status < 0 ? -1 : 0;
@@ -135,14 +132,15 @@ int cow_native_head_make(cow_file *file, const cow_creation *wanted, bool unopen
     status = cow_head_index_create(file, &told, root->dataset, &index) < 0 ||
                      !cow_dataset_header_fit(header, last->size, root->rank, root->extent, root->maximum, index,
                                              type_address, (uint32_t)time(NULL)) ||
-                     cow_header_put(&bytes, header, last->size, &row->head) < 0 ||
-                     (type_address != UINT64_MAX && cow_native_change_references(type, 1) < 0)
+                     cow_header_put(&bytes, header, last->size, &row->head) < 0
                  ? -1
                  : 1;
     free(header);
     if (status > 0 && wanted->name != NULL)
         status =
             cow_staged_link_to(file->native, &bytes, row->head, wanted->at, wanted->loc, wanted->name, wanted->lcpl);
+    if (status > 0 && type_address != UINT64_MAX && cow_native_change_references(type, 1) < 0)
+        status = -1; /* HDF5 counts who uses a named type as its links */
     if (status <= 0)
         return status;
     row->flags |= COW_FLAG_NATIVE;
