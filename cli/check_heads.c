@@ -24,15 +24,6 @@ typedef struct looking {
     const char *bad;              /* what is wrong with it; NULL: nothing is */
 } looking;
 
-static int read_bytes(void *context, uint64_t address, void *bytes, size_t size)
-{
-    const looking *l = context;
-
-    return cow_bytes_look(&l->bytes, address, bytes, size)
-               ? 0
-               : cow_error(COW_CORRUPT, "the file cannot be read at %llu", (unsigned long long)address);
-}
-
 /* A composed chunk has all of it at a place of its own. */
 static bool is_whole(looking *l, uint64_t entry, const cow_chunk_place *place)
 {
@@ -47,7 +38,7 @@ static bool is_whole(looking *l, uint64_t entry, const cow_chunk_place *place)
     stored = cli_alloc(place->size, 1);
     found = cli_alloc(size, 1);
     expected = cli_alloc(size, 1);
-    if (read_bytes(l, place->address, stored, (size_t)place->size) == 0 &&
+    if (cow_bytes_look(&l->bytes, place->address, stored, (size_t)place->size) &&
         cli_slots_decode(l->slots, l->root->pool, stored, (size_t)place->size, place->mask, found) == 0 &&
         cli_slots_composed(l->slots, l->log, &l->grid, l->root->pool, entry, l->chunk, &composed, &cut) == 0 &&
         cli_slots_put_together(l->slots, &composed, &cut, expected) == 0)
@@ -96,7 +87,7 @@ static int look_at_tree(looking *l, const cow_chunk_form *form, const cow_source
 
 static void look(cli_check *check, uint64_t address, const char *path, looking *l)
 {
-    const cow_source source = {l, check->file_size, read_bytes, false};
+    const cow_source source = cow_bytes_source(&l->bytes);
     cow_dataset_header head;
     cow_chunk_form form;
     char place[64 * COW_MAX_RANK] = "";

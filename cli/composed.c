@@ -228,8 +228,7 @@ int cli_slots_place(cli_slots *slots, uint64_t pool, uint64_t slot, cow_chunk_pl
 {
     const opened *o = find(slots, pool);
 
-    return o == NULL ? -1
-                     : cow_native_chunk_store_place(cow_pool_store(o->pool), cow_pool_slots(o->pool), slot, place);
+    return o == NULL ? -1 : cow_native_chunk_store_place(cow_pool_store(o->pool), cow_pool_slots(o->pool), slot, place);
 }
 
 int cli_slots_decode(cli_slots *slots, uint64_t pool, const void *encoded, size_t size, uint32_t mask, void *bytes)

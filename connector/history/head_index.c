@@ -21,15 +21,6 @@ typedef struct place_of_nodes {
     cow_chunk_tree_space space;
 } place_of_nodes;
 
-static int read_node(void *context, uint64_t address, void *bytes, size_t size)
-{
-    const place_of_nodes *p = context;
-
-    return cow_bytes_look(&p->bytes, address, bytes, size)
-               ? 0
-               : cow_error(COW_CORRUPT, "the index of a head cannot be read at %llu", (unsigned long long)address);
-}
-
 static int write_node(void *context, uint64_t address, const void *bytes, size_t size)
 {
     const place_of_nodes *p = context;
@@ -57,7 +48,7 @@ static int find_places(cow_file *file, place_of_nodes *p)
 {
     if (!cow_native_file_bytes(file->native, &p->bytes))
         return cow_error(COW_UNSUPPORTED, "%s: the bytes of the file cannot be had", file->name);
-    p->source = (cow_source){.context = p, .end = UINT64_MAX / 2, .read = read_node};
+    p->source = cow_bytes_source(&p->bytes);
     p->space = (cow_chunk_tree_space){&p->source, write_node, take_node, give_node, p};
     return 0;
 }

@@ -1,6 +1,7 @@
 /* See bytes.h. */
 #include "native/bytes.h"
 
+#include "base/error.h"
 #include "base/ids.h"
 #include "journal/driver.h"
 #include "native/native.h"
@@ -89,4 +90,16 @@ int cow_bytes_write(const cow_native_bytes *bytes, uint64_t address, const void 
 bool cow_bytes_look(const cow_native_bytes *bytes, uint64_t address, void *to, size_t size)
 {
     return address <= UINT64_MAX - bytes->base && cow_journal_look(bytes->journal, bytes->base + address, to, size);
+}
+
+static int read_source(void *context, uint64_t address, void *bytes, size_t size)
+{
+    return cow_bytes_look(context, address, bytes, size)
+               ? 0
+               : cow_error(COW_CORRUPT, "the file cannot be read at %llu", (unsigned long long)address);
+}
+
+cow_source cow_bytes_source(cow_native_bytes *bytes)
+{
+    return (cow_source){.context = bytes, .end = UINT64_MAX / 2, .read = read_source};
 }

@@ -2,6 +2,7 @@
 #ifndef COW_NATIVE_BYTES_H
 #define COW_NATIVE_BYTES_H
 
+#include "h5/header.h"
 #include "journal/journal.h"
 
 #include <stdbool.h>
@@ -25,5 +26,7 @@ uint64_t cow_bytes_take(const cow_native_bytes *bytes, uint64_t size, bool at_en
 int cow_bytes_write(const cow_native_bytes *bytes, uint64_t address, const void *from, size_t size);
 /* false: the file ends before, or cannot be read; nothing is recorded. */
 bool cow_bytes_look(const cow_native_bytes *bytes, uint64_t address, void *to, size_t size);
+/* To read structures from BYTES, which are not copied. */
+cow_source cow_bytes_source(cow_native_bytes *bytes);
 
 #endif

@@ -129,17 +129,10 @@ bool cow_native_has_tree(void *dataset)
     return false;
 }
 
-static int look(void *context, uint64_t address, void *bytes, size_t size)
-{
-    return cow_bytes_look(context, address, bytes, size)
-               ? 0
-               : cow_error(COW_CORRUPT, "the file cannot be read at %llu", (unsigned long long)address);
-}
-
 int cow_native_tree_owner(void *file, uint64_t address, uint64_t *owner)
 {
     cow_native_bytes bytes;
-    const cow_source source = {&bytes, UINT64_MAX / 2, look, false};
+    const cow_source source = cow_bytes_source(&bytes);
     cow_dataset_header head;
     cow_chunk_form form;
     int status;

@@ -193,10 +193,10 @@ static int clip_blocks(cow_object *o, hid_t dcpl, size_t i, const slab *to, hsiz
     int d = to->unlimited;
 
     for (hsize_t n = 0; n <= gap + behind; n++) {
-        cow_source source;
-        int found = cow_source_open(o, dcpl, i, n, &source);
+        cow_mapped_source source;
+        int found = cow_mapped_source_open(o, dcpl, i, n, &source);
 
-        if (cow_source_close(&source) < 0 || found < 0)
+        if (cow_mapped_source_close(&source) < 0 || found < 0)
             return -1;
         if (found > 0)
             behind = n + 1;
@@ -220,7 +220,7 @@ static int look_at_mapping(cow_object *o, hid_t dcpl, size_t i, view *v)
     hid_t from_space = settled(H5Pget_virtual_srcspace(dcpl, i)), to_space = settled(H5Pget_virtual_vspace(dcpl, i));
     hsize_t clip = 0, low[H5S_MAX_RANK], high[H5S_MAX_RANK];
     bool trail = v->which == H5D_VDS_FIRST_MISSING;
-    cow_source source = {.id = H5I_INVALID_HID};
+    cow_mapped_source source = {.id = H5I_INVALID_HID};
     slab from, to;
     int found, d, rank, status = -1;
 
@@ -243,7 +243,7 @@ static int look_at_mapping(cow_object *o, hid_t dcpl, size_t i, view *v)
         goto done;
     if (from.unlimited < 0)
         status = clip_blocks(o, dcpl, i, &to, v->gap, trail, &clip);
-    else if ((found = cow_source_open(o, dcpl, i, 0, &source)) > 0) {
+    else if ((found = cow_mapped_source_open(o, dcpl, i, 0, &source)) > 0) {
         status = H5Sget_simple_extent_dims(source.space, high, NULL) < 0 ? -1 : 0;
         clip = clip_extent(&to, positions(&from, high[from.unlimited]), trail);
     } else
@@ -252,7 +252,7 @@ static int look_at_mapping(cow_object *o, hid_t dcpl, size_t i, view *v)
         v->dims[d] = clip;
     v->set[d] = true;
 done:
-    if (cow_source_close(&source) < 0)
+    if (cow_mapped_source_close(&source) < 0)
         status = -1;
     cow_close(from_space, to_space);
     return status < 0 && !cow_error_pending() ? cow_error_native("cannot use a mapping of a virtual dataset") : status;
@@ -318,7 +318,7 @@ done:
 
 /* What is moved between one source and memory. */
 typedef struct piece {
-    cow_source source;
+    cow_mapped_source source;
     hid_t from, to; /* in the source, in memory */
 } piece;
 
@@ -337,7 +337,7 @@ static int transfer_end(transfer *t)
     int status = 0;
 
     for (size_t i = 0; i < t->count; i++) {
-        if (cow_source_close(&t->piece[i].source) < 0)
+        if (cow_mapped_source_close(&t->piece[i].source) < 0)
             status = -1;
         cow_close(t->piece[i].from, t->piece[i].to);
     }
@@ -347,13 +347,13 @@ static int transfer_end(transfer *t)
 }
 
 /* TARGET in the virtual dataset is SOURCE; equally many elements. Takes OPENED. */
-static int add_piece(transfer *t, cow_source *opened, hid_t target, hid_t source)
+static int add_piece(transfer *t, cow_mapped_source *opened, hid_t target, hid_t source)
 {
     piece *p;
     hssize_t n;
 
     if (COW_RESERVE(t->piece, t->room, t->count, 1) < 0) {
-        cow_source_close(opened);
+        cow_mapped_source_close(opened);
         return cow_error(COW_MEMORY, "no memory for the mappings of a virtual dataset");
     }
     p = &t->piece[t->count++];
@@ -440,13 +440,13 @@ static int add_source(transfer *t, size_t i, hsize_t n, hid_t target, hid_t sour
     hsize_t dims[H5S_MAX_RANK], extent[H5S_MAX_RANK], zero[H5S_MAX_RANK] = {0}, count, limit;
     int rank = H5Sget_simple_extent_dims(t->extent, extent, NULL), found;
     hid_t whole = H5I_INVALID_HID, part = H5I_INVALID_HID;
-    cow_source opened;
+    cow_mapped_source opened;
     int status = -1;
 
-    if ((found = cow_source_open(t->object, t->dcpl, i, n, &opened)) <= 0)
+    if ((found = cow_mapped_source_open(t->object, t->dcpl, i, n, &opened)) <= 0)
         return found;
     if (check_rank(i, source, opened.space) < 0) {
-        cow_source_close(&opened);
+        cow_mapped_source_close(&opened);
         return -1;
     }
     if (rank < 0 || H5Sextent_copy(source, opened.space) < 0 || H5Sget_simple_extent_dims(source, dims, NULL) < 0)
@@ -472,7 +472,7 @@ done:
     cow_close(whole, part);
     if (status == 0)
         return add_piece(t, &opened, target, source);
-    cow_source_close(&opened);
+    cow_mapped_source_close(&opened);
     return cow_error_pending() ? -1 : cow_error_native("cannot use a mapping of a virtual dataset");
 }
 
@@ -624,7 +624,7 @@ static int fill(hid_t dcpl, hid_t mem_type, hid_t memory, void *buf)
 static int read_shrunk(piece *p, const hsize_t extent[], hid_t mem_type, hid_t dxpl, void *buf)
 {
     const hsize_t zero[H5S_MAX_RANK] = {0};
-    hid_t dcpl = cow_source_dcpl(&p->source), inside = H5Scopy(p->from), to = H5I_INVALID_HID;
+    hid_t dcpl = cow_mapped_source_dcpl(&p->source), inside = H5Scopy(p->from), to = H5I_INVALID_HID;
     int rank = H5Sget_simple_extent_ndims(inside), status = -1;
     bool empty = false;
 
@@ -635,7 +635,9 @@ static int read_shrunk(piece *p, const hsize_t extent[], hid_t mem_type, hid_t d
         (to = H5Sselect_project_intersection(p->from, p->to, inside)) < 0)
         cow_error_native("cannot use a mapping of a virtual dataset");
     else if (fill(dcpl, mem_type, p->to, buf) == 0)
-        status = H5Sget_select_npoints(inside) == 0 ? 0 : cow_source_read(&p->source, mem_type, to, inside, dxpl, buf);
+        status = H5Sget_select_npoints(inside) == 0
+                     ? 0
+                     : cow_mapped_source_read(&p->source, mem_type, to, inside, dxpl, buf);
     cow_close(to, inside, dcpl);
     return status;
 }
@@ -650,7 +652,7 @@ static int read_piece(piece *p, hid_t mem_type, hid_t dxpl, void *buf)
         for (int d = 0; d < rank; d++)
             if (high[d] >= extent[d])
                 return read_shrunk(p, extent, mem_type, dxpl, buf);
-    return cow_source_read(&p->source, mem_type, p->to, p->from, dxpl, buf);
+    return cow_mapped_source_read(&p->source, mem_type, p->to, p->from, dxpl, buf);
 }
 
 static int read_all(transfer *t, hid_t mem_type, hid_t dxpl, void *buf)
@@ -775,7 +777,8 @@ static int write_all(transfer *t, hid_t mem_type, hid_t dxpl, void *buf)
         return cow_error(COW_USAGE, "write requested to unmapped portion of virtual dataset");
     for (size_t i = 0; status == 0 && i < t->count; i++)
         if (H5Sget_select_npoints(t->piece[i].to) > 0)
-            status = cow_source_write(&t->piece[i].source, mem_type, t->piece[i].to, t->piece[i].from, dxpl, buf);
+            status =
+                cow_mapped_source_write(&t->piece[i].source, mem_type, t->piece[i].to, t->piece[i].from, dxpl, buf);
     return status;
 }
 

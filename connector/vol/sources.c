@@ -19,8 +19,8 @@
 #define DEEPEST 32   /* virtual datasets over virtual datasets */
 #define MOST    1000 /* files of one name with a number are looked at for a history */
 
-struct cow_source_file {
-    cow_source_file *next;
+struct cow_mapped_source_file {
+    cow_mapped_source_file *next;
     char *name; /* as mappings have it */
     hid_t id;
 };
@@ -276,7 +276,7 @@ static bool writes(const cow_object *o)
 /* *ID: H5I_INVALID_HID where there is no such file. */
 static int open_file(cow_object *o, const char *name, hid_t *id)
 {
-    cow_source_file *file;
+    cow_mapped_source_file *file;
     candidates c;
     hid_t fapl;
 
@@ -322,7 +322,7 @@ int cow_sources_close(cow_object *o)
         H5Sclose(o->shape);
     o->dapl = o->shape = 0;
     while (o->sources != NULL) {
-        cow_source_file *file = o->sources;
+        cow_mapped_source_file *file = o->sources;
 
         o->sources = file->next;
         if (H5Iis_valid(file->id) > 0 && H5Fclose(file->id) < 0) {
@@ -338,7 +338,7 @@ int cow_sources_close(cow_object *o)
 int cow_sources_flush(const cow_home *home)
 {
     for (const cow_object *o = home->datasets; o != NULL; o = o->next)
-        for (const cow_source_file *file = writes(o) ? o->sources : NULL; file != NULL; file = file->next)
+        for (const cow_mapped_source_file *file = writes(o) ? o->sources : NULL; file != NULL; file = file->next)
             if (H5Fflush(file->id, H5F_SCOPE_LOCAL) < 0)
                 return cow_error_native("cannot commit what was written to a source of a virtual dataset");
     return 0;
@@ -346,7 +346,7 @@ int cow_sources_flush(const cow_home *home)
 
 /* ---- one source ---- */
 
-static int open_own(cow_object *o, const char *name, cow_source *source)
+static int open_own(cow_object *o, const char *name, cow_mapped_source *source)
 {
     cow_loc here = {cow_object_opened(o), H5I_DATASET};
     const char *version = o->home->version == NULL ? "" : o->home->version;
@@ -378,7 +378,7 @@ static int open_own(cow_object *o, const char *name, cow_source *source)
     return source->space < 0 ? -1 : 1;
 }
 
-static int open_other(cow_object *o, const char *file_name, const char *name, cow_source *source)
+static int open_other(cow_object *o, const char *file_name, const char *name, cow_mapped_source *source)
 {
     hid_t file;
 
@@ -398,13 +398,13 @@ static int open_other(cow_object *o, const char *file_name, const char *name, co
                                                           : 1;
 }
 
-int cow_source_open(cow_object *o, hid_t dcpl, size_t i, hsize_t n, cow_source *source)
+int cow_mapped_source_open(cow_object *o, hid_t dcpl, size_t i, hsize_t n, cow_mapped_source *source)
 {
     bool numbered;
     char *file = mapping_name(dcpl, i, false, n, &numbered), *name = mapping_name(dcpl, i, true, n, &numbered);
     int found = -1;
 
-    *source = (cow_source){.id = H5I_INVALID_HID, .space = H5I_INVALID_HID};
+    *source = (cow_mapped_source){.id = H5I_INVALID_HID, .space = H5I_INVALID_HID};
     if (depth >= DEEPEST)
         cow_error(COW_USAGE, "virtual datasets are the sources of one another, more than %d deep", DEEPEST);
     else if (file != NULL && name != NULL) {
@@ -414,12 +414,12 @@ int cow_source_open(cow_object *o, hid_t dcpl, size_t i, hsize_t n, cow_source *
     }
     free(file);
     free(name);
-    if (found <= 0 && cow_source_close(source) < 0)
+    if (found <= 0 && cow_mapped_source_close(source) < 0)
         found = -1;
     return found;
 }
 
-int cow_source_close(cow_source *source)
+int cow_mapped_source_close(cow_mapped_source *source)
 {
     int status = 0;
 
@@ -427,11 +427,11 @@ int cow_source_close(cow_source *source)
     if ((source->id > 0 && H5Dclose(source->id) < 0) ||
         (source->object != NULL && cow_vol_dataset_close(source->object, H5P_DATASET_XFER_DEFAULT, NULL) < 0))
         status = cow_error_native("cannot close a source of a virtual dataset");
-    *source = (cow_source){.id = H5I_INVALID_HID, .space = H5I_INVALID_HID};
+    *source = (cow_mapped_source){.id = H5I_INVALID_HID, .space = H5I_INVALID_HID};
     return status;
 }
 
-int cow_source_read(cow_source *source, hid_t mem_type, hid_t memory, hid_t from, hid_t dxpl, void *buf)
+int cow_mapped_source_read(cow_mapped_source *source, hid_t mem_type, hid_t memory, hid_t from, hid_t dxpl, void *buf)
 {
     void *object = source->object;
     herr_t status = -1;
@@ -443,7 +443,7 @@ int cow_source_read(cow_source *source, hid_t mem_type, hid_t memory, hid_t from
     return status < 0 ? cow_error_native("cannot read a source of a virtual dataset") : 0;
 }
 
-hid_t cow_source_dcpl(const cow_source *source)
+hid_t cow_mapped_source_dcpl(const cow_mapped_source *source)
 {
     H5VL_dataset_get_args_t args = {.op_type = H5VL_DATASET_GET_DCPL, .args.get_dcpl.dcpl_id = H5I_INVALID_HID};
 
@@ -453,7 +453,8 @@ hid_t cow_source_dcpl(const cow_source *source)
                                                                                           : args.args.get_dcpl.dcpl_id;
 }
 
-int cow_source_write(cow_source *source, hid_t mem_type, hid_t memory, hid_t to, hid_t dxpl, const void *buf)
+int cow_mapped_source_write(cow_mapped_source *source, hid_t mem_type, hid_t memory, hid_t to, hid_t dxpl,
+                            const void *buf)
 {
     void *object = source->object;
     herr_t status = -1;

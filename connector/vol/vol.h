@@ -190,7 +190,7 @@ void *cow_reading_for(const void *native_file); /* or NULL */
 
 #define COW_OBJECT_MAGIC UINT64_C(0x7463656a626f3563)
 
-typedef struct cow_source_file cow_source_file;
+typedef struct cow_mapped_source_file cow_mapped_source_file;
 typedef struct cow_where cow_where; /* where an object is, to HDF5 */
 typedef struct cow_target cow_target;
 
@@ -211,10 +211,10 @@ typedef struct cow_object {
     bool settled;         /* no write needs unwritten.c any more */
     hid_t dapl, shape;    /* of a `mapped` one: how it was opened, and its extent then; or 0 */
     bool extent_set;      /* to `shape`, which holds until somebody asks for the extent, as in native HDF5 */
-    struct cow_source_file *sources; /* other files that its sources are in, open */
-    bool unlinked;                   /* created without a name, and not given one through this wrapper */
-    bool unnamed;                    /* reached by token: HDF5 would search the whole file for its name */
-    bool detached;                   /* reached through another file: its name there is not its name here */
+    struct cow_mapped_source_file *sources; /* other files that its sources are in, open */
+    bool unlinked;                          /* created without a name, and not given one through this wrapper */
+    bool unnamed;                           /* reached by token: HDF5 would search the whole file for its name */
+    bool detached;                          /* reached through another file: its name there is not its name here */
     bool has_token;
     H5O_token_t token;                  /* of the object; for an attribute: of the object it belongs to */
     struct cow_object *next, *previous; /* datasets and groups: of those of the home */
@@ -644,21 +644,22 @@ herr_t cow_vol_dataset_optional(void *object, H5VL_optional_args_t *args, hid_t 
 herr_t cow_vol_dataset_close(void *object, hid_t dxpl, void **req);
 
 /* sources.c */
-typedef struct cow_source {
+typedef struct cow_mapped_source {
     cow_object *object; /* in the virtual dataset's own file; or NULL */
     hid_t id;           /* in another one */
     hid_t space;        /* its extent as of now */
-} cow_source;
+} cow_mapped_source;
 /* 1: the virtual dataset with DCPL has a source with history, and is read and written by mapped.c; 0; -1. *OWN: there is
  * one in this file. *MISSING: some file was not there, it may come. */
 int cow_mapped_serves(const cow_object *object, hid_t dcpl, bool *own, bool *missing);
 hid_t cow_mapped_dapl(const cow_object *object); /* the native object's; H5Pclose it */
 /* The source of mapping I, of those for block N of a name with a number. 1; 0: there is none; -1. Close it always. */
-int cow_source_open(cow_object *object, hid_t dcpl, size_t i, hsize_t n, cow_source *source);
-int cow_source_close(cow_source *source);        /* -1: what was written to it may be lost */
-hid_t cow_source_dcpl(const cow_source *source); /* H5Pclose it */
-int cow_source_read(cow_source *source, hid_t mem_type, hid_t memory, hid_t from, hid_t dxpl, void *buf);
-int cow_source_write(cow_source *source, hid_t mem_type, hid_t memory, hid_t to, hid_t dxpl, const void *buf);
+int cow_mapped_source_open(cow_object *object, hid_t dcpl, size_t i, hsize_t n, cow_mapped_source *source);
+int cow_mapped_source_close(cow_mapped_source *source);        /* -1: what was written to it may be lost */
+hid_t cow_mapped_source_dcpl(const cow_mapped_source *source); /* H5Pclose it */
+int cow_mapped_source_read(cow_mapped_source *source, hid_t mem_type, hid_t memory, hid_t from, hid_t dxpl, void *buf);
+int cow_mapped_source_write(cow_mapped_source *source, hid_t mem_type, hid_t memory, hid_t to, hid_t dxpl,
+                            const void *buf);
 /* Of the virtual dataset OBJECT, which is being closed; of all that are open in HOME. Other files get their versions. */
 int cow_sources_close(cow_object *object);
 int cow_sources_flush(const cow_home *home);
