@@ -5,6 +5,7 @@
 #include "h5/header.h"
 
 /* "GCOL", version, three bytes, size of all; number, references, four bytes, size of the object. */
+#define COW_COLLECTION_SIGN   "GCOL"
 #define COW_COLLECTION_HEADER 16
 #define COW_COLLECTION_OBJECT 16
 

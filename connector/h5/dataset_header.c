@@ -203,6 +203,7 @@ int cow_dataset_header_parse(const uint8_t *header, size_t size, cow_dataset_hea
 
 typedef struct places {
     const uint8_t *space, *layout, *type; /* type: the address of a named one */
+    const uint8_t *fill;                  /* a value of variable length */
     unsigned rank;
 } places;
 
@@ -219,22 +220,42 @@ static int find_places(void *context, const uint8_t *message, size_t prefix, siz
         p->layout = body;
     if (message[0] == COW_MESSAGE_TYPE && (message[3] & COW_MESSAGE_SHARED) && length == 10)
         p->type = body + 2;
+    /* version 3: flags, size, value; that is a length, an address, a number */
+    if (message[0] == COW_MESSAGE_FILL && length >= 6 + 16 && body[0] == 3 && (body[1] & 0x20) &&
+        cow_get32(body + 2) == 16)
+        p->fill = body + 6;
     return message[0] != COW_MESSAGE_CONTINUATION;
+}
+
+static bool find_in(const uint8_t *header, size_t size, places *p)
+{
+    cow_header parsed;
+    size_t at;
+
+    if (!cow_header_parse(header, size, &parsed) || parsed.first != size)
+        return false;
+    at = parsed.prefix + parsed.width;
+    return cow_messages_each(header + at, size - 4 - at, parsed.ordered, find_places, p) == 1;
+}
+
+bool cow_dataset_header_move_fill(uint8_t *header, size_t size, uint64_t from, uint64_t to)
+{
+    places p = {.rank = 0};
+
+    if (!find_in(header, size, &p) || p.fill == NULL || cow_get64(p.fill + 4) != from || cow_get32(p.fill + 12) != 1)
+        return false;
+    cow_put64(header + (p.fill + 4 - header), to);
+    cow_metadata_sum_up(header, size);
+    return true;
 }
 
 bool cow_dataset_header_fit(uint8_t *header, size_t size, unsigned rank, const uint64_t extent[],
                             const uint64_t maximum[], uint64_t index, uint64_t type, uint32_t now)
 {
     places p = {.rank = rank};
-    cow_header parsed;
     uint8_t *space;
-    size_t at;
 
-    if (!cow_header_parse(header, size, &parsed) || parsed.first != size)
-        return false;
-    at = parsed.prefix + parsed.width;
-    if (cow_messages_each(header + at, size - 4 - at, parsed.ordered, find_places, &p) != 1 || p.space == NULL ||
-        p.layout == NULL || (p.type == NULL) != (type == UINT64_MAX))
+    if (!find_in(header, size, &p) || p.space == NULL || p.layout == NULL || (p.type == NULL) != (type == UINT64_MAX))
         return false;
     space = header + (p.space - header) + 4;
     for (unsigned d = 0; d < rank; d++) {

@@ -62,6 +62,10 @@ int cow_dataset_header_parse(const uint8_t *header, size_t size, cow_dataset_hea
 bool cow_dataset_header_fit(uint8_t *header, size_t size, unsigned rank, const uint64_t extent[],
                             const uint64_t maximum[], uint64_t index, uint64_t type, uint32_t now);
 
+/* The fill value in such a header is of variable length, and its content object NUMBER 1 of the collection at FROM: it is at TO from now on.
+ * false: it is not. */
+bool cow_dataset_header_move_fill(uint8_t *header, size_t size, uint64_t from, uint64_t to);
+
 /* The first mapping of a virtual dataset: source file and source dataset, each "" where it has SIZE bytes or more, or there is no mapping,
  * and how many there are. As above. */
 int cow_dataset_header_source(const cow_source *source, const cow_dataset_header *described, size_t size, char file[],

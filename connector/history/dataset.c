@@ -656,23 +656,13 @@ static int write_head(cow_file *file, const cow_creation *wanted, hid_t type, in
     return status;
 }
 
-static bool may_be_native(cow_file *file, const cow_creation *wanted, const cow_layout_dataset_row *row)
-{
-    H5D_fill_value_t fill;
-
-    return cow_native_heads() && cow_journal_driver_linear(file->fileno) && wanted->loc->type == H5VL_OBJECT_BY_SELF &&
-           row->alloc_time != H5D_ALLOC_TIME_EARLY && cow_file_ours(file) &&
-           H5Pfill_value_defined(wanted->dcpl, &fill) >= 0 &&
-           (fill != H5D_FILL_VALUE_USER_DEFINED || cow_type_is_heap(wanted->type, true) == 0);
-}
-
 int cow_dataset_make_native(cow_file *file, const cow_creation *wanted, bool unopened, const cow_root *root,
                             cow_layout_dataset_row *row, void **native)
 {
     const cow_pool_entry *pool;
     int made;
 
-    if (!may_be_native(file, wanted, row))
+    if (!cow_native_heads() || wanted->loc->type != H5VL_OBJECT_BY_SELF || !cow_file_ours(file))
         return 0;
     if ((pool = cow_pools_get(file, row->pool)) == NULL || cow_file_begin(file) < 0)
         return -1;

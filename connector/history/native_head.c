@@ -23,8 +23,13 @@ struct cow_native_head {
     hid_t dcpl; /* H5I_INVALID_HID: none */
     uint32_t pool;
     bool named; /* the type */
-    uint8_t *header;
-    size_t size;
+    bool fixed; /* the extent */
+    cow_scratch_head made;
+    struct {
+        uint8_t *bytes; /* NULL: none */
+        size_t size;
+        uint64_t address; /* in the file */
+    } heap;               /* of the last fill value of variable length */
 };
 
 cow_native_head *cow_native_head_new(void)
@@ -44,13 +49,24 @@ void cow_native_head_free(cow_native_head *last)
 static void forget(cow_native_head *last)
 {
     cow_close(last->dcpl);
-    free(last->header);
-    *last = (cow_native_head){.dcpl = H5I_INVALID_HID};
+    last->dcpl = H5I_INVALID_HID;
+    cow_scratch_head_free(&last->made);
 }
 
 void cow_native_head_close(cow_file *file)
 {
     forget(file->native_head);
+    free(file->native_head->heap.bytes);
+    file->native_head->heap.bytes = NULL;
+}
+
+static bool is_fixed(const cow_root *root)
+{
+    unsigned d = 0;
+
+    while (d < root->rank && root->extent[d] == root->maximum[d])
+        d++;
+    return d == root->rank;
 }
 
 /* The properties that the program wants, with chunks and filters of the POOL. The caller closes them. */
@@ -62,8 +78,9 @@ static hid_t properties(const cow_creation *wanted, const cow_root *root, const 
 
     for (unsigned d = 0; d < root->rank; d++)
         chunk[d] = root->chunk[d];
-    if (dcpl >= 0 && H5Pget_alloc_time(dcpl, &allocated) >= 0 && H5Pset_chunk(dcpl, (int)root->rank, chunk) >= 0 &&
-        H5Pset_alloc_time(dcpl, allocated) >= 0 &&
+    if (dcpl >= 0 && H5Pget_alloc_time(dcpl, &allocated) >= 0 && allocated == H5D_ALLOC_TIME_EARLY && !is_fixed(root))
+        allocated = H5D_ALLOC_TIME_INCR; /* HDF5 would make chunks of its own when the dataset grows */
+    if (dcpl >= 0 && H5Pset_chunk(dcpl, (int)root->rank, chunk) >= 0 && H5Pset_alloc_time(dcpl, allocated) >= 0 &&
         cow_pipeline_take(dcpl, pool->dcpl >= 0 ? pool->dcpl : H5P_DATASET_CREATE_DEFAULT, 0) == 0)
         return dcpl;
     cow_close(dcpl);
@@ -71,26 +88,53 @@ static hid_t properties(const cow_creation *wanted, const cow_root *root, const 
     return H5I_INVALID_HID;
 }
 
-/* It is made anew where it is of another pool, or of other properties. false: HDF5 makes none that can be used. */
-static bool make_header(cow_file *file, const cow_creation *wanted, const cow_root *root, const cow_pool_entry *pool)
+/* The fill value that the last header names, into the file: one that was there already serves again, nobody counts who uses it. 1; 0: it cannot; -1. */
+static int place_fill(cow_native_head *last, const cow_native_bytes *bytes)
+{
+    cow_scratch_head *made = &last->made;
+
+    if (made->heap == NULL)
+        return 1;
+    if (last->heap.bytes == NULL || last->heap.size != made->heap_size ||
+        memcmp(last->heap.bytes, made->heap, made->heap_size) != 0) {
+        free(last->heap.bytes);
+        last->heap.bytes = NULL;
+        if ((last->heap.address = cow_bytes_take(bytes, made->heap_size, true)) == UINT64_MAX ||
+            cow_bytes_write(bytes, last->heap.address, made->heap, made->heap_size) < 0)
+            return -1;
+        last->heap.bytes = made->heap;
+        last->heap.size = made->heap_size;
+    } else
+        free(made->heap);
+    made->heap = NULL;
+    return cow_dataset_header_move_fill(made->header, made->size, made->heap_address, last->heap.address);
+}
+
+/* It is made anew where it is of another pool, or of other properties. 1; 0: HDF5 makes none that can be used; -1. */
+static int make_header(cow_file *file, const cow_native_bytes *bytes, const cow_creation *wanted, const cow_root *root,
+                       const cow_pool_entry *pool)
 {
     cow_native_head *last = file->native_head;
-    const bool named = H5Tcommitted(wanted->type) > 0;
+    const bool named = H5Tcommitted(wanted->type) > 0, fixed = is_fixed(root);
     hid_t fcpl, dcpl;
     int status;
 
-    if (last->dcpl >= 0 && last->pool == root->pool && last->named == named && H5Pequal(last->dcpl, wanted->dcpl) > 0)
-        return true;
+    if (last->dcpl >= 0 && last->pool == root->pool && last->named == named && last->fixed == fixed &&
+        H5Pequal(last->dcpl, wanted->dcpl) > 0)
+        return 1;
     forget(last);
     fcpl = cow_native_file_fcpl(file->native);
     dcpl = properties(wanted, root, pool);
-    status = fcpl < 0 || dcpl < 0
-                 ? -1
-                 : cow_scratch_header(fcpl, dcpl, wanted->type, wanted->space, &last->header, &last->size);
+    status = fcpl < 0 || dcpl < 0 ? 0 : cow_scratch_header(fcpl, dcpl, wanted->type, wanted->space, &last->made);
     cow_close(fcpl, dcpl);
     last->pool = (uint32_t)root->pool;
     last->named = named;
-    return status > 0 && (last->dcpl = H5Pcopy(wanted->dcpl)) >= 0;
+    last->fixed = fixed;
+    if (status <= 0)
+        return 0;
+    if ((status = place_fill(last, bytes)) > 0)
+        last->dcpl = H5Pcopy(wanted->dcpl);
+    return status < 0 ? -1 : last->dcpl >= 0;
 }
 
 /* The named type of the dataset; *ADDRESS UINT64_MAX: it has none. 1; 0: it is of another file; -1. */
@@ -120,19 +164,20 @@ int cow_native_head_make(cow_file *file, const cow_creation *wanted, bool unopen
     cow_loc type;
     int status;
 
-    if (!cow_native_file_bytes(file->native, &bytes) || bytes.shares)
+    if (!cow_native_file_bytes(file->native, &bytes))
         return 0;
-    if ((status = find_type(file, wanted, &type, &type_address)) <= 0 || !make_header(file, wanted, root, pool) ||
-        cow_dataset_header_parse(last->header, last->size, &told) <= 0 || told.layout != COW_DATASET_HEADER_TREE ||
-        told.rank != root->rank)
+    if ((status = find_type(file, wanted, &type, &type_address)) <= 0 ||
+        (status = make_header(file, &bytes, wanted, root, pool)) <= 0 ||
+        cow_dataset_header_parse(last->made.header, last->made.size, &told) <= 0 ||
+        told.layout != COW_DATASET_HEADER_TREE || told.rank != root->rank)
         return status < 0 ? -1 : 0;
-    if ((header = malloc(last->size)) == NULL)
+    if ((header = malloc(last->made.size)) == NULL)
         return cow_error(COW_MEMORY, "no memory for the header of a dataset");
-    memcpy(header, last->header, last->size);
+    memcpy(header, last->made.header, last->made.size);
     status = cow_head_index_create(file, &told, root->dataset, &index) < 0 ||
-                     !cow_dataset_header_fit(header, last->size, root->rank, root->extent, root->maximum, index,
+                     !cow_dataset_header_fit(header, last->made.size, root->rank, root->extent, root->maximum, index,
                                              type_address, (uint32_t)time(NULL)) ||
-                     cow_header_put(&bytes, header, last->size, &row->head) < 0
+                     cow_header_put(&bytes, header, last->made.size, &row->head) < 0
                  ? -1
                  : 1;
     free(header);

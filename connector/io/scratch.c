@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "h5/collection.h"
 #include "h5/header.h"
 #include "native/native.h"
 #include "native/pipeline.h"
@@ -304,28 +305,65 @@ static hid_t name_type(hid_t file, hid_t type)
     return H5I_INVALID_HID;
 }
 
-/* The header at ADDRESS of IMAGE, moved to its beginning. false: it is of more than one chunk, or of another version. */
-static bool keep_header(uint8_t *image, size_t all, uint64_t address, size_t *size)
+/* The header at ADDRESS of IMAGE. 0: it is of more than one chunk, or of another version. */
+static int keep_header(const uint8_t *image, size_t all, uint64_t address, cow_scratch_head *head)
 {
     cow_header header;
 
     if (address >= all || !cow_header_parse(image + address, all - address, &header) || header.first > all - address)
-        return false;
-    memmove(image, image + address, header.first);
-    *size = header.first;
-    return true;
+        return 0;
+    if ((head->header = malloc(header.first)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for the header of a dataset");
+    memcpy(head->header, image + address, header.first);
+    head->size = header.first;
+    return 1;
 }
 
-int cow_scratch_header(hid_t fcpl, hid_t dcpl, hid_t type, hid_t space, uint8_t **header, size_t *size)
+/* A fill value of variable length, in a collection of its own. 0: it has more of them, or they are inside of others. */
+static int keep_heap(const uint8_t *image, size_t all, hid_t type, cow_scratch_head *head)
 {
-    hid_t file = create_file(header, fcpl), named = H5I_INVALID_HID;
+    const uint8_t *heap = memmem(image, all, COW_COLLECTION_SIGN, 4);
+    hid_t part;
+
+    if (heap == NULL)
+        return 1;
+    if (H5Tis_variable_str(type) <= 0) {
+        part = H5Tget_class(type) == H5T_VLEN ? H5Tget_super(type) : H5I_INVALID_HID;
+        if (part < 0 || (H5Tget_class(part) != H5T_INTEGER && H5Tget_class(part) != H5T_FLOAT)) {
+            cow_close(part);
+            return 0;
+        }
+        H5Tclose(part);
+    }
+    head->heap_size = all - (size_t)(heap - image) < COW_COLLECTION_HEADER ? 0 : cow_collection_size(heap);
+    if (head->heap_size == 0 || head->heap_size > all - (size_t)(heap - image) ||
+        memmem(heap + 4, all - (size_t)(heap - image) - 4, COW_COLLECTION_SIGN, 4) != NULL)
+        return 0;
+    if ((head->heap = malloc(head->heap_size)) == NULL)
+        return cow_error(COW_MEMORY, "no memory for the fill value of a dataset");
+    memcpy(head->heap, heap, head->heap_size);
+    head->heap_address = (uint64_t)(heap - image);
+    return 1;
+}
+
+static int keep(const uint8_t *image, size_t all, hid_t type, uint64_t address, cow_scratch_head *head)
+{
+    const int status = keep_header(image, all, address, head);
+
+    return status > 0 ? keep_heap(image, all, type, head) : status;
+}
+
+int cow_scratch_header(hid_t fcpl, hid_t dcpl, hid_t type, hid_t space, cow_scratch_head *head)
+{
+    hid_t file = create_file(head, fcpl), named = H5I_INVALID_HID;
     cow_loc root = {.type = H5I_FILE};
+    uint8_t *image = NULL;
     void *dataset;
     H5O_info2_t info;
     size_t all;
     int status = -1;
 
-    *header = NULL;
+    *head = (cow_scratch_head){.header = NULL};
     if (file >= 0 && H5Tcommitted(type) > 0 && (named = name_type(file, type)) < 0) {
         H5Fclose(file);
         return -1;
@@ -341,15 +379,19 @@ int cow_scratch_header(hid_t fcpl, hid_t dcpl, hid_t type, hid_t space, uint8_t 
         }
         cow_native_leave();
     }
-    if (status == 0 && (*header = bytes_of(file, &all)) == NULL)
-        status = -1;
     if (status == 0)
-        status = keep_header(*header, all, cow_address(&info.token), size);
+        status = (image = bytes_of(file, &all)) == NULL ? -1 : keep(image, all, type, cow_address(&info.token), head);
+    free(image);
     cow_close(named);
     H5Fclose(file);
-    if (status <= 0) {
-        free(*header);
-        *header = NULL;
-    }
+    if (status <= 0)
+        cow_scratch_head_free(head);
     return status;
+}
+
+void cow_scratch_head_free(cow_scratch_head *head)
+{
+    free(head->header);
+    free(head->heap);
+    *head = (cow_scratch_head){.header = NULL};
 }

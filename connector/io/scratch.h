@@ -21,9 +21,16 @@ int cow_scratch_ask(hid_t fcpl, hid_t dcpl, hid_t type, hid_t space, hid_t *comp
 /* Ask the filters of DCPL whether they can encode elements of TYPE, as HDF5 does when a program has opened a dataset and writes to it. */
 int cow_scratch_check(hid_t dcpl, hid_t type);
 
-/* The object header, in malloced bytes, of a dataset of that TYPE (a named one: another that is equal), SPACE and DCPL, its filters' parameters computed, which are used
- * as they are, in a file that was made with FCPL and has the bounds of HDF5 1.8. 1; 0: there is none of one chunk; -1. */
-int cow_scratch_header(hid_t fcpl, hid_t dcpl, hid_t type, hid_t space, uint8_t **header, size_t *size);
+/* An object header, and the collection (of HDF5's global heap) of which it names the first object, and no other; HEAP NULL: it names none. */
+typedef struct cow_scratch_head {
+    uint8_t *header, *heap; /* malloced */
+    size_t size, heap_size;
+    uint64_t heap_address; /* as the header says */
+} cow_scratch_head;
+/* That of a dataset of that TYPE (a named one: another that is equal), SPACE and DCPL, its filters' parameters computed, which are used
+ * as they are, in a file that was made with FCPL and has the bounds of HDF5 1.8. 1; 0: there is none of one chunk, or what it names in heaps is more; -1. */
+int cow_scratch_header(hid_t fcpl, hid_t dcpl, hid_t type, hid_t space, cow_scratch_head *head);
+void cow_scratch_head_free(cow_scratch_head *head); /* what it has, not itself */
 
 /* DCPL: of a chunked dataset, its filters' parameters computed, which are used as they are; only copied. TYPE: its datatype, which the caller
  * keeps open as long. Filters whose bit is set in SKIP are left out.

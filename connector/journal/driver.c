@@ -37,8 +37,9 @@ typedef struct driver_file {
     size_t places;
     uint64_t given; /* bytes of them, since they were offered */
     bool held, offered;
-    cow_map met;  /* addresses of object headers that HDF5 has read or written */
-    bool all_met; /* and perhaps of others */
+    uint64_t piece, piece_end; /* of the last page that was taken past HDF5: what is left */
+    cow_map met;               /* addresses of object headers that HDF5 has read or written */
+    bool all_met;              /* and perhaps of others */
 } driver_file;
 
 /* HDF5 tells files by number, and drivers by a registered copy of the class. */
@@ -501,31 +502,57 @@ cow_journal *cow_journal_driver_of_file(unsigned long fileno)
     return file == NULL || cow_journal_plain(file->journal) ? NULL : file->journal;
 }
 
-static bool is_linear(const driver_file *file)
-{
-    return file != NULL && !file->pub.paged_aggr && file->pub.alignment <= 1;
-}
-
-bool cow_journal_driver_linear(unsigned long fileno)
-{
-    return is_linear(numbered(fileno));
-}
-
 bool cow_journal_driver_met(unsigned long fileno, uint64_t address)
 {
     const driver_file *file = numbered(fileno);
 
-    return !is_linear(file) || file->all_met || cow_map_get(&file->met, file->pub.base_addr + address, NULL);
+    return file == NULL || file->all_met || cow_map_get(&file->met, file->pub.base_addr + address, NULL);
 }
 
-uint64_t cow_journal_driver_allocate(unsigned long fileno, uint64_t size, bool at_end)
+bool cow_journal_driver_paged(unsigned long fileno)
+{
+    const driver_file *file = numbered(fileno);
+
+    return file != NULL && file->pub.paged_aggr;
+}
+
+/* SIZE bytes behind all others; UINT64_MAX: the file would be too large. Nobody wants them aligned. */
+static uint64_t lengthen(driver_file *file, uint64_t size)
+{
+    uint64_t end = file->eoa, address;
+
+    if (size > MAX_ADDRESS || end > MAX_ADDRESS - size)
+        return UINT64_MAX;
+    address = cow_journal_allocate(file->journal, file->pub.base_addr, 1, file->pub.paged_aggr, size, &end);
+    file->eoa = end;
+    cow_journal_reach(file->journal, address + size);
+    return address;
+}
+
+/* As HDF5 does it: nothing lies across the end of a page that is not longer than one, and what is begins with a page. */
+static uint64_t take_piece(driver_file *file, uint64_t size, uint64_t page)
+{
+    const uint64_t whole = size <= MAX_ADDRESS ? (size + page - 1) / page * page : size;
+    uint64_t address = file->piece;
+
+    if (size > file->piece_end - file->piece) {
+        if ((address = lengthen(file, whole)) == UINT64_MAX)
+            return UINT64_MAX;
+        if (whole - size <= file->piece_end - file->piece)
+            return address;
+        file->piece_end = address + whole;
+    }
+    file->piece = address + size;
+    return address;
+}
+
+uint64_t cow_journal_driver_allocate(unsigned long fileno, uint64_t size, uint64_t page, bool at_end)
 {
     driver_file *file = numbered(fileno);
     cow_place *best = NULL;
-    bool had = false;
-    haddr_t address;
+    uint64_t address;
 
-    if (file != NULL && !file->held && size <= GIVEN_BYTES && file->given <= GIVEN_BYTES - size)
+    if (file != NULL && page == 0 && !file->held && size <= GIVEN_BYTES && file->given <= GIVEN_BYTES - size)
         for (size_t i = 0; i < file->places; i++)
             if (file->place[i].size >= size && (best == NULL || file->place[i].size < best->size))
                 best = &file->place[i];
@@ -539,18 +566,10 @@ uint64_t cow_journal_driver_allocate(unsigned long fileno, uint64_t size, bool a
     }
     if (!at_end)
         return UINT64_MAX;
-    if (file != NULL) {
-        had = file->held;
-        file->held = true; /* at the end */
-        address = driver_alloc(&file->pub, H5FD_MEM_OHDR, H5P_DEFAULT, size);
-        file->held = had;
-        if (address != HADDR_UNDEF) {
-            cow_journal_reach(file->journal, address + size);
-            return address;
-        }
-    }
-    cow_error(COW_IO, "there is no room in the file for a copy of a group");
-    return UINT64_MAX;
+    address = file == NULL ? UINT64_MAX : page > 0 ? take_piece(file, size, page) : lengthen(file, size);
+    if (address == UINT64_MAX)
+        cow_error(COW_USAGE, "the file would be larger than a file can be");
+    return address;
 }
 
 void cow_journal_driver_offer(unsigned long fileno, cow_place *list, size_t count)

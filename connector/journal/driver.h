@@ -34,13 +34,13 @@ void cow_journal_driver_offer(unsigned long fileno, cow_place *list, size_t coun
 size_t cow_journal_driver_offered(unsigned long fileno, const cow_place **list);
 void cow_journal_driver_hold(unsigned long fileno, bool held);
 
-/* Are places given out one behind the other, as they come: neither by pages nor at multiples of anything? */
-bool cow_journal_driver_linear(unsigned long fileno);
-/* SIZE bytes of the file for what is written past HDF5, as it is given them: it has none of them in memory. UINT64_MAX: no place has so
- * many, and AT_END, where the file grows, they could not be had either, which is recorded. */
-uint64_t cow_journal_driver_allocate(unsigned long fileno, uint64_t size, bool at_end);
+/* Does HDF5 keep raw data and the rest in pages apart? */
+bool cow_journal_driver_paged(unsigned long fileno);
+/* SIZE bytes of the file for what is written past HDF5, as it is given them: it has none of them in memory. PAGE: the bytes of the file's pages,
+ * 0: it has none. UINT64_MAX: no place has so many, and AT_END, where the file grows, they could not be had either, which is recorded. */
+uint64_t cow_journal_driver_allocate(unsigned long fileno, uint64_t size, uint64_t page, bool at_end);
 
-/* May HDF5 have the object header at ADDRESS, one of its own, in memory, as it was when it read or wrote it? Also where it reads by pages. */
+/* May HDF5 have the object header at ADDRESS, one of its own, in memory, as it was when it read or wrote it? */
 bool cow_journal_driver_met(unsigned long fileno, uint64_t address);
 
 /* The journal of the file that HDF5 gave the number FILENO (H5Fget_fileno); NULL: the file has none. */

@@ -26,7 +26,7 @@ static void ask_for_bytes(void *file, unsigned long fileno)
     H5F_fspace_strategy_t strategy;
     hid_t fcpl = H5I_INVALID_HID;
     size_t addresses = 0, lengths = 0;
-    hsize_t base, threshold;
+    hsize_t base, threshold, page;
     hbool_t persists;
     unsigned indexes;
 
@@ -38,9 +38,11 @@ static void ask_for_bytes(void *file, unsigned long fileno)
         fcpl = list.args.get_fcpl.fcpl_id;
     if (fcpl >= 0 && H5Pget_userblock(fcpl, &base) >= 0 && H5Pget_sizes(fcpl, &addresses, &lengths) >= 0 &&
         H5Pget_file_space_strategy(fcpl, &strategy, &persists, &threshold) >= 0 &&
-        H5Pget_shared_mesg_nindexes(fcpl, &indexes) >= 0 && H5Pget_istore_k(fcpl, &constants.half) >= 0) {
+        H5Pget_file_space_page_size(fcpl, &page) >= 0 && H5Pget_shared_mesg_nindexes(fcpl, &indexes) >= 0 &&
+        H5Pget_istore_k(fcpl, &constants.half) >= 0) {
         constants.bytes.shares = indexes > 0;
         constants.bytes.base = base;
+        constants.bytes.page = strategy == H5F_FSPACE_STRATEGY_PAGE ? page : 0;
         constants.bytes.persists = persists;
         constants.known = addresses == 8 && lengths == 8;
     }
@@ -77,7 +79,7 @@ unsigned cow_native_file_half(void *file)
 
 uint64_t cow_bytes_take(const cow_native_bytes *bytes, uint64_t size, bool at_end)
 {
-    uint64_t address = cow_journal_driver_allocate(bytes->fileno, size, at_end);
+    uint64_t address = cow_journal_driver_allocate(bytes->fileno, size, bytes->page, at_end);
 
     return address == UINT64_MAX ? address : address - bytes->base;
 }

@@ -14,6 +14,7 @@ typedef struct cow_native_bytes {
     cow_journal *journal;
     unsigned long fileno;
     uint64_t base; /* of HDF5's addresses */
+    uint64_t page; /* of what is in it nothing lies across the end of a page of so many bytes; 0: it has none */
     bool persists; /* HDF5 keeps free space from one opening to the next */
     bool shares;   /* messages of object headers between objects */
 } cow_native_bytes;

@@ -21,7 +21,7 @@ typedef struct reading {
 /* In a file whose free space HDF5 keeps, nobody else can give anything back. */
 static bool can_be_copied(void *file, cow_native_bytes *bytes)
 {
-    return cow_native_file_bytes(file, bytes) && !bytes->persists && cow_journal_driver_linear(bytes->fileno);
+    return cow_native_file_bytes(file, bytes) && !bytes->persists;
 }
 
 static int read_window(void *context, uint64_t address, void *bytes, size_t size)

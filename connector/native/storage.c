@@ -279,7 +279,7 @@ static int check_slot(const file_chunks *c, uint64_t slot)
 /* Do the bytes of a file that is written say what there is? As long as HDF5 has not looked at the dataset. */
 static bool by_bytes(const file_chunks *c)
 {
-    return c->writing.journal != NULL && c->dataset == NULL &&
+    return c->writing.journal != NULL && c->dataset == NULL && !cow_journal_driver_paged(c->writing.fileno) &&
            !cow_journal_driver_met(c->writing.fileno, c->writing.header);
 }
 
@@ -447,7 +447,7 @@ static int write_bytes(file_chunks *c, uint64_t slot, const void *bytes, size_t 
     if (had && (address > cow_journal_end(c->writing.journal) - base ||
                 size > cow_journal_end(c->writing.journal) - base - address))
         return 0; /* HDF5 says what is wrong */
-    if (status > 0 && !had && (address = cow_journal_driver_allocate(c->writing.fileno, size, true)) != UINT64_MAX)
+    if (status > 0 && !had && (address = cow_journal_driver_allocate(c->writing.fileno, size, 0, true)) != UINT64_MAX)
         address -= base;
     if (status < 0 || address == UINT64_MAX || cow_journal_write(c->writing.journal, base + address, bytes, size) < 0)
         return cow_context("cannot write slot %llu (%zu bytes); is the disk full?", (unsigned long long)slot, size);

@@ -83,7 +83,7 @@ static bool encode_type(cow_virtual *v)
 
 static bool is_known(cow_virtual *v)
 {
-    return !v->bytes.shares && cow_journal_driver_linear(v->bytes.fileno) && encode_type(v);
+    return !v->bytes.shares && encode_type(v);
 }
 
 cow_virtual *cow_virtual_open(void *file, const cow_native_bytes *bytes, H5F_libver_t low, hid_t type, bool heap)
