@@ -181,11 +181,11 @@ int cow_native_head_make(cow_file *file, const cow_creation *wanted, bool unopen
                  ? -1
                  : 1;
     free(header);
+    if (status > 0 && type_address != UINT64_MAX && cow_native_change_references(type, 1) < 0)
+        status = -1; /* HDF5 counts who uses a named type as its links; a head that cannot be linked takes that back */
     if (status > 0 && wanted->name != NULL)
         status =
             cow_staged_link_to(file->native, &bytes, row->head, wanted->at, wanted->loc, wanted->name, wanted->lcpl);
-    if (status > 0 && type_address != UINT64_MAX && cow_native_change_references(type, 1) < 0)
-        status = -1; /* HDF5 counts who uses a named type as its links */
     if (status <= 0)
         return status;
     row->flags |= COW_FLAG_NATIVE;

@@ -175,6 +175,8 @@
  *      header can grow in place, H5O__alloc_chunk moves all messages of the last chunk, and forgets the one after a null message.
  *      Whether a chunk can grow depends on what lies behind it. Natively too, with holes of 38 and of 57 bytes in the file. Such
  *      groups do not track it.
+ * D60  A chunked dataset that is allocated early says to HDF5 alone that it is allocated as needed: HDF5 would make chunks of its own when
+ *      it grows. Through the connector it says what it was made with.
  */
 #include "compare.h"
 #include "copies.h"
