@@ -236,8 +236,7 @@ int cli_file_try(cli_file *file, const char *argument, char *why, size_t size)
     if (cli_must_be_hdf5(file->name, why, size) != 0)
         goto done;
     if ((fapl = H5Pcreate(H5P_FILE_ACCESS)) < 0 || cow_native_id() < 0 || H5Pset_vol(fapl, cow_native_id(), NULL) < 0 ||
-        H5Pset_fapl_sec2(fapl) < 0 ||
-        (cow_journal_present(file->name) && cow_journal_driver_set_apart(fapl, &cow_journal_defaults) < 0)) {
+        cow_journal_driver_set_apart(fapl, &cow_journal_defaults) < 0) {
         snprintf(why, size, "the HDF5 library cannot be used: %s", cli_reason(text, sizeof text));
         goto done;
     }

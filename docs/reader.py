@@ -28,6 +28,7 @@ FORMATS = range(1, 7)
 MARK = re.compile(TOP + r"((?:/\.?)+)/(?:raw|views)/")  # the number of a root record: a binary digit for each slash
 PART = re.compile(TOP + "/views/p([0-9a-f]+)")
 PIECES = 64  # of a chunk, at most
+NATIVE = 8  # `flags` of a dataset whose head is chunked
 FORGOTTEN = 2  # `open` of a version whose tree is gone
 Root = namedtuple("Root", "dataset pool extent maximum chunk level top chunks")
 Composed = namedtuple("Composed", "base pool slots")  # base None: fill value; slots: number of the piece -> its slot in `pool`
@@ -312,6 +313,10 @@ class History:
     def root_of(self, dataset):
         """The offset of a versioned dataset's root record; None: HDF5 keeps its elements itself."""
         dcpl = dataset.id.get_create_plist()
+        if dcpl.get_layout() == h5py.h5d.CHUNKED:  # a head that every HDF5 reads
+            rows = self.file[TOP + "/datasets"][()]
+            of = np.flatnonzero((rows["head"] == h5py.h5o.get_info(dataset.id).addr) & (rows["flags"] & NATIVE != 0))
+            return int(rows["root"][of[-1]]) if len(of) else None
         if dcpl.get_layout() != h5py.h5d.VIRTUAL or dcpl.get_virtual_count() == 0 or dcpl.get_virtual_filename(0) != ".":
             return None
         source = dcpl.get_virtual_dsetname(0)

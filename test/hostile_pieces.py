@@ -9,6 +9,7 @@ the datasets of READ are right or an error, in the head and in versions, before 
 import pathlib
 import sys
 
+import h5py
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "docs"))
@@ -105,7 +106,9 @@ def bits(number):
 
 def row_of(f, name):
     """Of the table `datasets`."""
-    return f[TOP + "/datasets"][int(f[name].id.get_create_plist().get_virtual_dsetname(0).rpartition("/")[2])]
+    head = h5py.h5o.get_info(f[name].id).addr
+    (row,) = (row for row in f[TOP + "/datasets"][()] if row["head"] == head)
+    return row
 
 
 class Index:

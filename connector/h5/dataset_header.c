@@ -212,8 +212,8 @@ static int find_places(void *context, const uint8_t *message, size_t prefix, siz
     const uint8_t *body = message + prefix;
     places *p = context;
 
-    if (message[0] == COW_MESSAGE_SPACE && length >= 4 + 16 * (size_t)p->rank && body[0] == 2 && body[1] == p->rank &&
-        body[2] == 1)
+    if (message[0] == COW_MESSAGE_SPACE && length >= 4 && body[0] == 2 && body[1] == p->rank && body[2] <= 1 &&
+        length >= 4 + (body[2] + 1) * 8 * (size_t)p->rank)
         p->space = body;
     if (message[0] == COW_MESSAGE_LAYOUT && length >= 11 && body[0] == 3 && body[1] == LAYOUT_CHUNKED &&
         cow_get64(body + 3) == UINT64_MAX)
@@ -260,7 +260,10 @@ bool cow_dataset_header_fit(uint8_t *header, size_t size, unsigned rank, const u
     space = header + (p.space - header) + 4;
     for (unsigned d = 0; d < rank; d++) {
         cow_put64(space + 8 * (size_t)d, extent[d]);
-        cow_put64(space + 8 * ((size_t)rank + d), maximum[d]);
+        if (p.space[2] == 1)
+            cow_put64(space + 8 * ((size_t)rank + d), maximum[d]);
+        else if (maximum[d] != extent[d])
+            return false;
     }
     cow_put64(header + (p.layout - header) + 3, index);
     if (p.type != NULL)

@@ -132,6 +132,22 @@ int cow_dataset_row_write(cow_file *file, uint64_t id, const cow_layout_dataset_
     return id >= cow_datasets_rows(file) ? no_row(file, id) : put_row(file->datasets, id, row);
 }
 
+int cow_file_exposes_heads(cow_file *file)
+{
+    cow_layout_dataset_row row;
+
+    if (cow_file_bytes(file) != NULL)
+        return 0;
+    if (cow_datasets_open(file) < 0)
+        return -1;
+    for (uint64_t id = 0; id < cow_datasets_rows(file); id++)
+        if (cow_dataset_row_read(file, id, &row) < 0)
+            return -1;
+        else if (row.flags & COW_FLAG_NATIVE)
+            return 1;
+    return 0;
+}
+
 /* The block of a row of the table. A row of it that is damaged is nothing to the others: -1 then, and none is kept. */
 static int read_block(cow_datasets *d, uint64_t id)
 {

@@ -303,17 +303,10 @@ void cow_file_prefix_seen(void)
             cow_datasets_sweep(file);
 }
 
-/* Of a file whose tables are written as bytes this is known without asking HDF5. */
 const cow_native_bytes *cow_file_bytes(cow_file *file)
 {
     if (!file->bytes_asked) {
-        file->bytes_known = file->written != NULL && !cow_layout_still_shares(file->written);
-        if (file->bytes_known)
-            file->bytes = (cow_native_bytes){.journal = file->journal,
-                                             .fileno = file->fileno,
-                                             .base = cow_still_base(cow_layout_still_bytes(file->written))};
-        else
-            file->bytes_known = cow_native_file_bytes(file->native, &file->bytes);
+        file->bytes_known = cow_native_file_bytes(file->native, &file->bytes);
         file->bytes_asked = true;
     }
     return file->bytes_known ? &file->bytes : NULL;

@@ -183,6 +183,8 @@ int cow_head_there(cow_file *file, const H5O_token_t *head);
 int cow_dataset_wanted(cow_file *file, hid_t type, hid_t space, hid_t dcpl);
 /* 1: TYPE has parts of variable length, or, with REFERENCES, new references: HDF5 keeps those elsewhere. */
 int cow_type_is_heap(hid_t type, bool references);
+/* Does HDF5 see the indexes of native heads in FILE, which is open, so that it would write over what versions have? 1, 0, or -1. */
+int cow_file_exposes_heads(cow_file *file);
 /* What H5Dcreate is given. */
 typedef struct cow_creation {
     void *at; /* native */

@@ -174,12 +174,13 @@ int cow_native_head_make(cow_file *file, const cow_creation *wanted, bool unopen
     if ((header = malloc(last->made.size)) == NULL)
         return cow_error(COW_MEMORY, "no memory for the header of a dataset");
     memcpy(header, last->made.header, last->made.size);
-    status = cow_head_index_create(file, &told, root->dataset, &index) < 0 ||
-                     !cow_dataset_header_fit(header, last->made.size, root->rank, root->extent, root->maximum, index,
-                                             type_address, (uint32_t)time(NULL)) ||
-                     cow_header_put(&bytes, header, last->made.size, &row->head) < 0
-                 ? -1
-                 : 1;
+    if (cow_head_index_create(file, &told, root->dataset, &index) < 0)
+        status = -1;
+    else if (!cow_dataset_header_fit(header, last->made.size, root->rank, root->extent, root->maximum, index,
+                                     type_address, (uint32_t)time(NULL)))
+        status = cow_error(COW_UNSUPPORTED, "%s: HDF5 makes other headers of datasets than h5cow knows", file->name);
+    else
+        status = cow_header_put(&bytes, header, last->made.size, &row->head) < 0 ? -1 : 1;
     free(header);
     if (status > 0 && type_address != UINT64_MAX && cow_native_change_references(type, 1) < 0)
         status = -1; /* HDF5 counts who uses a named type as its links; a head that cannot be linked takes that back */

@@ -20,6 +20,7 @@
 #define STEP   ((uint64_t)1 << 20)
 #define LARGE  ((uint64_t)16 << 20) /* the largest step */
 #define COMMIT ((uint64_t)64 << 10) /* what belongs to the head and the version beside the chunks */
+#define INDEX  64 /* of what is new, one part more is for indexes of heads: 128 bytes for a chunk of 8 KiB */
 /* As much waits in HDF5's own buffer, natively: its lack of room is told when the dataset, or the file, is flushed or closed. */
 #define UNASKED ((uint64_t)64 << 10)
 /* Where a disk has so much free, nothing is taken for the first STEP of an opening: a small session would pay for it with half its time. */
@@ -76,7 +77,9 @@ int cow_journal_room(cow_journal *journal, uint64_t bytes, bool all)
             return 0;
         }
     }
-    end = (from + waits + COMMIT + PAGE - 1) / PAGE * PAGE;
+    end = from + waits;
+    end += COMMIT + (end > journal->committed_end ? (end - journal->committed_end) / INDEX : 0);
+    end = (end + PAGE - 1) / PAGE * PAGE;
     if (end <= journal->ahead_end)
         return 0;
     /* between the two is what waits in pages; or else a hole, which may stay one */

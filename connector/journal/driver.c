@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define NAME                     "h5cow_journal"
+#define UNNAMED                  "/proc/self/fd/"
 #define VALUE                    ((H5FD_class_value_t)0x6835) /* beyond what HDF5 itself numbers */
 #define GIVEN_BYTES              ((uint64_t)64 << 20) /* what is written there is held in memory until the commit */
 #define MOST_MET                 ((size_t)1 << 17)    /* object headers that are remembered: 6 MiB */
@@ -37,9 +38,11 @@ typedef struct driver_file {
     size_t places;
     uint64_t given; /* bytes of them, since they were offered */
     bool held, offered;
-    uint64_t piece, piece_end; /* of the last page that was taken past HDF5: what is left */
-    cow_map met;               /* addresses of object headers that HDF5 has read or written */
-    bool all_met;              /* and perhaps of others */
+    bool writable;
+    bool unnamed;    /* in memory, without a place in a folder */
+    cow_place piece; /* of the last page that was taken past HDF5: what is left */
+    cow_map met;     /* addresses of object headers that HDF5 has read or written */
+    bool all_met;    /* and perhaps of others */
 } driver_file;
 
 /* HDF5 tells files by number, and drivers by a registered copy of the class. */
@@ -94,6 +97,8 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t fapl, haddr_t
         cow_error(COW_MEMORY, "%s: no memory to open the file", name);
         goto failed;
     }
+    file->writable = mode.writable;
+    file->unnamed = strncmp(name, UNNAMED, sizeof UNNAMED - 1) == 0;
     file->options = options == NULL ? cow_journal_defaults : *options;
     if ((file->journal = cow_journal_open(name, mode, &file->options, &number)) == NULL)
         goto failed;
@@ -153,6 +158,8 @@ static herr_t driver_query(const H5FD_t *pub, unsigned long *flags)
              H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
     if (pub != NULL && !cow_journal_plain(((const driver_file *)pub)->journal))
         *flags &= ~(unsigned long)H5FD_FEAT_ACCUMULATE_METADATA;
+    if (pub != NULL && ((const driver_file *)pub)->unnamed)
+        *flags &= ~(unsigned long)H5FD_FEAT_POSIX_COMPAT_HANDLE; /* HDF5 would look for what the name leads to */
     if (pub != NULL && ((const driver_file *)pub)->joined)
         *flags |= H5FD_FEAT_IGNORE_DRVRINFO;
     return 0;
@@ -324,7 +331,7 @@ static herr_t driver_read(H5FD_t *pub, H5FD_mem_t type, hid_t dxpl, haddr_t addr
     note_met(file, type, address, size);
     file->accesses[type == H5FD_MEM_DRAW || type == H5FD_MEM_GHEAP]++;
     status = cow_journal_read(file->journal, address, buffer, size);
-    if (status == 0 && type == H5FD_MEM_BTREE && !cow_journal_plain(file->journal))
+    if (status == 0 && type == H5FD_MEM_BTREE && (file->writable || !cow_journal_plain(file->journal)))
         status = hide_head_index(file, address, buffer, size);
     return leave(status, file, held);
 }
@@ -497,9 +504,16 @@ bool cow_journal_driver_has(const cow_journal *journal)
 
 cow_journal *cow_journal_driver_of_file(unsigned long fileno)
 {
+    cow_journal *journal = cow_journal_driver_reads(fileno);
+
+    return journal == NULL || cow_journal_plain(journal) ? NULL : journal;
+}
+
+cow_journal *cow_journal_driver_reads(unsigned long fileno)
+{
     const driver_file *file = numbered(fileno);
 
-    return file == NULL || cow_journal_plain(file->journal) ? NULL : file->journal;
+    return file == NULL ? NULL : file->journal;
 }
 
 bool cow_journal_driver_met(unsigned long fileno, uint64_t address)
@@ -533,16 +547,16 @@ static uint64_t lengthen(driver_file *file, uint64_t size)
 static uint64_t take_piece(driver_file *file, uint64_t size, uint64_t page)
 {
     const uint64_t whole = size <= MAX_ADDRESS ? (size + page - 1) / page * page : size;
-    uint64_t address = file->piece;
+    uint64_t address = file->piece.address;
 
-    if (size > file->piece_end - file->piece) {
+    if (size > file->piece.size) {
         if ((address = lengthen(file, whole)) == UINT64_MAX)
             return UINT64_MAX;
-        if (whole - size <= file->piece_end - file->piece)
+        if (whole - size <= file->piece.size)
             return address;
-        file->piece_end = address + whole;
+        file->piece.size = whole;
     }
-    file->piece = address + size;
+    file->piece = (cow_place){address + size, file->piece.size - size};
     return address;
 }
 

@@ -61,9 +61,6 @@ int cow_journal_apply_waiting(const char *name, int *number);
 /* Is there a journal in the file NAME, or is one being made by this process? Also where that cannot be found out: opened
  * with the journal, a file that has none is passed through. */
 bool cow_journal_present(const char *name);
-/* The newest committed state of the file NAME as HDF5 alone would have written it, without the fence; of a file without a
- * journal its bytes. free(*BYTES). */
-int cow_journal_image(const char *name, void **bytes, size_t *size);
 /* A file was given the name NAME: bring that onto the disk. */
 int cow_journal_sync_name(const char *name);
 /* Was the file NAME created, and nothing committed yet? *ABANDONED: and nobody is about to. */

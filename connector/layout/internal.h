@@ -49,7 +49,6 @@ struct cow_layout_still {
     cow_journal *journal; /* of a file that is written; else NULL */
     unsigned long fileno; /* the same */
     bool settled;
-    bool shares_known, shares; /* cow_layout_still_shares */
     cow_places place;
     bool made[COW_PLACES]; /* since place was read */
 };

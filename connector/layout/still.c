@@ -137,35 +137,6 @@ bool cow_still_current(const cow_layout_still *s, uint64_t address)
     return s->journal == NULL || !cow_journal_driver_met(s->fileno, address);
 }
 
-static int look_for_shares(void *context, const uint8_t *message, size_t prefix, size_t length)
-{
-    (void)prefix;
-    (void)length;
-    *(bool *)context |= message[0] == COW_MESSAGE_SHARED_TABLE;
-    return 1;
-}
-
-bool cow_layout_still_shares(cow_layout_still *still)
-{
-    const cow_source *source = cow_still_source(still->still);
-    uint8_t superblock[COW_SUPERBLOCK_MAX];
-    uint64_t extension;
-    cow_header header;
-    int status;
-
-    if (still->shares_known)
-        return still->shares;
-    still->shares_known = true;
-    if ((status = cow_source_bring(source, 0, superblock, sizeof superblock)) > 0 && !cow_superblock_wide(superblock))
-        status = 0;
-    if (status > 0 && (extension = cow_superblock_extension(superblock)) != UINT64_MAX)
-        status = cow_header_visit(source, extension, &header, look_for_shares, &still->shares);
-    if (status <= 0)
-        still->shares = true;
-    cow_error_clear();
-    return still->shares;
-}
-
 void cow_layout_still_close(cow_layout_still *still)
 {
     if (still == NULL)

@@ -19,8 +19,6 @@ cow_layout_still *cow_layout_still_open_written(cow_loc file, cow_journal *journ
 void cow_layout_still_settle(cow_layout_still *still); /* NULL does nothing */
 void cow_layout_still_close(cow_layout_still *still);  /* NULL does nothing */
 const cow_still *cow_layout_still_bytes(const cow_layout_still *still);
-/* HDF5 shares messages of object headers between objects there; also where that is not known. */
-bool cow_layout_still_shares(cow_layout_still *still);
 /* What the attribute `format` says. false: ask HDF5. */
 bool cow_layout_still_format(const cow_layout_still *still, uint32_t *format);
 /* What the attribute NAME of FILE, a number of SIZE bytes, was when it was opened; what STILL, which may be NULL, does not tell, HDF5 does. 1; 0: there is none; -1 */

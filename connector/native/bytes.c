@@ -49,7 +49,7 @@ static void ask_for_bytes(void *file, unsigned long fileno)
     cow_close(fcpl);
 }
 
-bool cow_native_file_bytes(void *file, cow_native_bytes *bytes)
+static bool known(void *file, cow_native_bytes *bytes)
 {
     H5VL_file_get_args_t args = {.op_type = H5VL_FILE_GET_FILENO};
     unsigned long fileno = 0;
@@ -67,14 +67,24 @@ bool cow_native_file_bytes(void *file, cow_native_bytes *bytes)
     if (!constants.asked || !constants.known)
         return false;
     *bytes = constants.bytes;
-    return (bytes->journal = cow_journal_driver_of_file(fileno)) != NULL;
+    return true;
+}
+
+bool cow_native_file_bytes(void *file, cow_native_bytes *bytes)
+{
+    return known(file, bytes) && (bytes->journal = cow_journal_driver_of_file(bytes->fileno)) != NULL;
+}
+
+bool cow_native_file_looks(void *file, cow_native_bytes *bytes)
+{
+    return known(file, bytes) && (bytes->journal = cow_journal_driver_reads(bytes->fileno)) != NULL;
 }
 
 unsigned cow_native_file_half(void *file)
 {
     cow_native_bytes bytes;
 
-    return cow_native_file_bytes(file, &bytes) ? constants.half : 0;
+    return known(file, &bytes) ? constants.half : 0;
 }
 
 uint64_t cow_bytes_take(const cow_native_bytes *bytes, uint64_t size, bool at_end)

@@ -20,6 +20,8 @@ typedef struct cow_native_bytes {
 } cow_native_bytes;
 /* false: its bytes cannot be had, since it has another driver than ours, or its addresses or lengths have other sizes than usual. */
 bool cow_native_file_bytes(void *file, cow_native_bytes *bytes);
+/* The same for nothing but cow_bytes_look, also where the file has no journal. */
+bool cow_native_file_looks(void *file, cow_native_bytes *bytes);
 /* Half of the most children of a node of the version 1 B-trees of chunks in a file of which the bytes can be had; else 0. */
 unsigned cow_native_file_half(void *file);
 /* Room for SIZE bytes: one that was given back (cow_journal_driver_offer), or else AT_END. UINT64_MAX: there is none; at the end, recorded. */

@@ -137,7 +137,7 @@ int cow_native_tree_owner(void *file, uint64_t address, uint64_t *owner)
     cow_chunk_form form;
     int status;
 
-    if (!cow_native_file_bytes(file, &bytes)) /* so none of ours is in it */
+    if (!cow_native_file_looks(file, &bytes)) /* so none of ours is in it */
         return 0;
     if ((status = cow_dataset_header_read(&source, address, &head)) <= 0)
         return status;

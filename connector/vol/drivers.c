@@ -2,7 +2,7 @@
  * none, and files with a history are read with them. For writing,
  *   - a driver that does by other means what sec2 does (stdio, direct, log, core with backing store) is replaced by the
  *     default one, which keeps the history;
- *   - core without backing store gets the newest state as an image, in which it works as it does natively;
+ *   - core without backing store gets the newest state in a file in memory, which the default one keeps in its place;
  *   - MPI-IO is refused by all processes alike (mpi.c), also where it would create a file over one with a history: which of
  *     them should put that aside?
  *   - all others are refused. What they would write over is asked for before they are called, since some of them change or
@@ -14,14 +14,17 @@
 #include "journal/journal.h"
 #include "library/library.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 /* Members of a family are looked at as far: it goes on in the next one as it grows, also past a gap. */
 #define FAMILY_MEMBERS 1000
-#define IMAGE_SUFFIX   " (in memory)"
 
 bool cow_default_driver(hid_t fapl)
 {
@@ -116,7 +119,7 @@ cow_driver_way cow_driver_choose(const char *name, unsigned flags, hid_t fapl)
     if (!same || (backed && !writing) || (plain = cow_sec2_fapl()) < 0)
         return way;
     if (has_history(name, plain))
-        way = backed ? COW_DRIVER_DEFAULT : COW_DRIVER_IMAGE;
+        way = backed ? COW_DRIVER_DEFAULT : COW_DRIVER_MEMORY;
     H5Pclose(plain);
     if (way == COW_DRIVER_DEFAULT && driver == cow_library_driver(COW_VFD_LOG))
         fprintf(stderr,
@@ -125,42 +128,79 @@ cow_driver_way cow_driver_choose(const char *name, unsigned flags, hid_t fapl)
     return way;
 }
 
-/* Where the image of a file is kept in memory: for all its names the same, in its folder, and no file. */
-static char *image_name(const char *name)
-{
-    char *real = realpath(name, NULL), *image;
-    const char *from = real == NULL ? name : real;
-    size_t length = strlen(from);
+/* The newest state of a file, in memory: HDF5 opens it like any other file by a path of this process. */
+struct cow_memory {
+    cow_memory *next;
+    char *name; /* of the file, the same for all its names */
+    char path[32];
+    int descriptor;
+    unsigned users;
+};
 
-    if ((image = malloc(length + sizeof IMAGE_SUFFIX + 40)) != NULL) {
-        sprintf(image, "%s%s", from, IMAGE_SUFFIX);
-        for (unsigned n = 2; access(image, F_OK) == 0; n++)
-            sprintf(image + length, "%s %u", IMAGE_SUFFIX, n);
-    } else
-        cow_error(COW_MEMORY, "%s: no memory to open the file", name);
-    free(real);
-    return image;
+static cow_memory *memories;
+
+/* Byte by byte: a copy of a file at work is one of its committed states. */
+static int fill_memory(const cow_memory *m)
+{
+    const int from = open(m->name, O_RDONLY | O_CLOEXEC);
+    ssize_t n = from < 0 ? -1 : 1;
+
+    while (n > 0 || (n < 0 && from >= 0 && errno == EINTR))
+        n = sendfile(m->descriptor, from, NULL, (size_t)1 << 30);
+    if (n < 0)
+        cow_error(COW_IO, "%s: cannot copy the file to memory: %s", m->name, strerror(errno));
+    if (from >= 0)
+        close(from);
+    return n < 0 ? -1 : 0;
 }
 
-int cow_driver_image(const char *name, hid_t under, char **image)
+cow_memory *cow_memory_open(const char *name)
 {
-    void *bytes;
-    size_t size;
-    int status = -1;
+    char *real = realpath(name, NULL);
+    cow_memory *m = memories;
 
-    if ((*image = image_name(name)) == NULL || cow_journal_image(name, &bytes, &size) < 0)
-        goto done;
-    if (H5Pset_file_image(under, bytes, size) < 0)
-        cow_error_native("%s: no memory for a file of %zu bytes", name, size);
-    else
-        status = 0;
-    free(bytes);
-done:
-    if (status < 0) {
-        free(*image);
-        *image = NULL;
+    while (m != NULL && real != NULL && strcmp(m->name, real) != 0)
+        m = m->next;
+    if (m != NULL) {
+        m->users++;
+        free(real);
+        return m;
     }
-    return status;
+    if (real == NULL || (m = calloc(1, sizeof *m)) == NULL) {
+        cow_error(COW_MEMORY, "%s: no memory to open the file", name);
+        free(real);
+        return NULL;
+    }
+    *m = (cow_memory){memories, real, "", memfd_create("h5cow", MFD_CLOEXEC), 1};
+    memories = m;
+    snprintf(m->path, sizeof m->path, "/proc/self/fd/%d", m->descriptor);
+    if (m->descriptor < 0 || fill_memory(m) < 0) {
+        if (m->descriptor < 0)
+            cow_error(COW_IO, "%s: cannot make a file in memory: %s", name, strerror(errno));
+        cow_memory_close(m);
+        return NULL;
+    }
+    return m;
+}
+
+const char *cow_memory_path(const cow_memory *memory)
+{
+    return memory->path;
+}
+
+void cow_memory_close(cow_memory *memory)
+{
+    if (memory == NULL || --memory->users > 0)
+        return;
+    for (cow_memory **p = &memories; *p != NULL; p = &(*p)->next)
+        if (*p == memory) {
+            *p = memory->next;
+            break;
+        }
+    if (memory->descriptor >= 0)
+        close(memory->descriptor);
+    free(memory->name);
+    free(memory);
 }
 
 /* -1: FILE, which is NAME or a part of it, has a history. */

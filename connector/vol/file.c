@@ -82,6 +82,18 @@ int cow_has_history(const char *name, hid_t fapl, unsigned long *fileno)
     return history;
 }
 
+static int check_heads(cow_file *file, const char *name)
+{
+    const int exposed = cow_file_exposes_heads(file);
+
+    return exposed <= 0
+               ? exposed
+               : cow_error(COW_READ_ONLY,
+                           "%s: it has a history, which only HDF5's default file driver (sec2) keeps: save it as "
+                           "a file and open that, or open it for reading",
+                           name);
+}
+
 static cow_home *join(void *native, const char *name, const char *given_name, const char *version, bool writable,
                       bool created, const cow_options *options, hid_t fapl)
 {
@@ -100,6 +112,10 @@ static cow_home *join(void *native, const char *name, const char *given_name, co
     }
     if ((file = cow_file_attach(native, name, writable, created, options)) == NULL)
         return NULL;
+    if (writable && open == NULL && !created && check_heads(file, name) < 0) {
+        cow_file_release(file);
+        return NULL;
+    }
     if (writable && open == NULL)
         cow_file_written_for(file, low);
     if ((home = cow_home_new(native, file, given_name, version, options)) == NULL) {
@@ -341,7 +357,8 @@ static int suit_history(const char *name, unsigned flags, hid_t fapl, hid_t unde
 typedef struct opening {
     const char *name;                  /* of the file */
     const char *given_name, *revision; /* where it was called otherwise; or NULL */
-    char *base, *image;                /* what NAME points to, perhaps */
+    char *base;                        /* what NAME points to, perhaps */
+    cow_memory *memory;                /* the same */
     cow_options *options;
     hid_t given; /* the application's list */
     hid_t fapl;  /* the same, perhaps with the default driver in the place of its own */
@@ -373,15 +390,16 @@ static int choose_driver(opening *o)
     if (o->ours || o->revision != NULL)
         return 0;
     way = cow_driver_choose(o->name, o->flags, o->given);
-    if (way == COW_DRIVER_DEFAULT) {
+    if (way == COW_DRIVER_MEMORY) {
+        if ((o->memory = cow_memory_open(o->name)) == NULL)
+            return -1;
+        o->given_name = o->name;
+        o->name = cow_memory_path(o->memory);
+    }
+    if (way == COW_DRIVER_DEFAULT || way == COW_DRIVER_MEMORY) {
         if ((o->fapl = H5Pcopy(o->given)) < 0 || H5Pset_fapl_sec2(o->fapl) < 0 || H5Pset_fapl_sec2(o->under) < 0)
             return cow_error_native("%s: cannot prepare to open the file", o->name);
         o->ours = true;
-    } else if (way == COW_DRIVER_IMAGE) {
-        if (cow_driver_image(o->name, o->under, &o->image) < 0)
-            return -1;
-        o->given_name = o->name;
-        o->name = o->image;
     } else if ((o->flags & H5F_ACC_RDWR) && cow_driver_check(o->name, H5F_ACC_RDWR, o->given) < 0)
         return -1;
     return 0;
@@ -416,6 +434,7 @@ static void remember(const opening *o, cow_object *object)
     cow_vol_file_remember(object, o->given);
     cow_class_version_missed(false);
     object->home->writable = o->flags & H5F_ACC_RDWR;
+    object->home->memory = o->memory;
     if (o->fapl != o->given)
         object->home->asked.driver = H5Pcopy(o->given);
     if (o->swmr) {
@@ -456,10 +475,11 @@ void *cow_vol_file_open(const char *name, unsigned flags, hid_t fapl, hid_t dxpl
     if (o.under >= 0)
         H5Pclose(o.under);
     if (object == NULL)
-        cow_error_in_file(o.given_name != NULL && o.image != NULL ? o.given_name : o.name);
+        cow_error_in_file(o.given_name != NULL && o.memory != NULL ? o.given_name : o.name);
+    if (object == NULL)
+        cow_memory_close(o.memory);
     cow_options_free(o.options);
     free(o.base);
-    free(o.image);
     cow_errors_give_back(stack);
     return cow_leave_pointer(object);
 }

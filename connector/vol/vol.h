@@ -103,6 +103,7 @@ struct cow_home {
     bool emptied;               /* the application has created it, over one with a history */
     bool failed;                /* a failed last commit was reported once: the next close closes */
     char *version;              /* "/_versioned_data/versions/3", or NULL: the head */
+    struct cow_memory *memory;  /* the file is kept there, else NULL */
     char *given_name;           /* what the application called the file ("run.h5@3"), where that is not its name */
     H5O_token_t root;           /* of the file's root group */
     cow_options *options;
@@ -529,12 +530,14 @@ bool cow_default_driver(hid_t fapl); /* sec2: the only one under which files get
 typedef enum {
     COW_DRIVER_AS_IT_IS,
     COW_DRIVER_DEFAULT, /* it has a history, which is kept while it is written */
-    COW_DRIVER_IMAGE,   /* the same, but nothing is to reach the file: cow_driver_image */
+    COW_DRIVER_MEMORY,  /* the same, but nothing is to reach the file: cow_memory_open */
 } cow_driver_way;
 cow_driver_way cow_driver_choose(const char *name, unsigned flags, hid_t fapl);
-/* Put the newest state of the file on the list UNDER as an image. *IMAGE: the name under which HDF5 shall open it; free()
- * it. */
-int cow_driver_image(const char *name, hid_t under, char **image);
+/* A file in memory that has the newest state of the file NAME; the one that is there is used again. NULL: recorded. */
+typedef struct cow_memory cow_memory;
+cow_memory *cow_memory_open(const char *name);
+const char *cow_memory_path(const cow_memory *memory); /* under which HDF5 shall open it */
+void cow_memory_close(cow_memory *memory);             /* NULL does nothing */
 /* A new list with that driver; H5Pclose it. */
 hid_t cow_sec2_fapl(void);
 /* Can a driver other than that change files, when it creates one or opens one for writing? Not that which keeps new

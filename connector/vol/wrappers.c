@@ -221,6 +221,8 @@ int cow_home_release(cow_home *home)
     if (home->file != NULL && cow_file_release(home->file) < 0)
         status = -1;
     home->file = NULL;
+    cow_memory_close(home->memory);
+    home->memory = NULL;
     if (home->wrappings == 0)
         home_free(home);
     return status;
