@@ -23,7 +23,7 @@ struct cow_native_head {
     hid_t dcpl; /* H5I_INVALID_HID: none */
     uint32_t pool;
     bool named; /* the type */
-    bool fixed; /* the extent */
+    H5F_libver_t low;
     cow_scratch_head made;
     struct {
         uint8_t *bytes; /* NULL: none */
@@ -60,15 +60,6 @@ void cow_native_head_close(cow_file *file)
     file->native_head->heap.bytes = NULL;
 }
 
-static bool is_fixed(const cow_root *root)
-{
-    unsigned d = 0;
-
-    while (d < root->rank && root->extent[d] == root->maximum[d])
-        d++;
-    return d == root->rank;
-}
-
 /* The properties that the program wants, with chunks and filters of the POOL. The caller closes them. */
 static hid_t properties(const cow_creation *wanted, const cow_root *root, const cow_pool_entry *pool)
 {
@@ -78,8 +69,8 @@ static hid_t properties(const cow_creation *wanted, const cow_root *root, const 
 
     for (unsigned d = 0; d < root->rank; d++)
         chunk[d] = root->chunk[d];
-    if (dcpl >= 0 && H5Pget_alloc_time(dcpl, &allocated) >= 0 && allocated == H5D_ALLOC_TIME_EARLY && !is_fixed(root))
-        allocated = H5D_ALLOC_TIME_INCR; /* HDF5 would make chunks of its own when the dataset grows */
+    if (dcpl >= 0 && H5Pget_alloc_time(dcpl, &allocated) >= 0 && allocated == H5D_ALLOC_TIME_EARLY)
+        allocated = H5D_ALLOC_TIME_INCR; /* HDF5 would make chunks of its own */
     if (dcpl >= 0 && H5Pset_chunk(dcpl, (int)root->rank, chunk) >= 0 && H5Pset_alloc_time(dcpl, allocated) >= 0 &&
         cow_pipeline_take(dcpl, pool->dcpl >= 0 ? pool->dcpl : H5P_DATASET_CREATE_DEFAULT, 0) == 0)
         return dcpl;
@@ -115,21 +106,22 @@ static int make_header(cow_file *file, const cow_native_bytes *bytes, const cow_
                        const cow_pool_entry *pool)
 {
     cow_native_head *last = file->native_head;
-    const bool named = H5Tcommitted(wanted->type) > 0, fixed = is_fixed(root);
+    const bool named = H5Tcommitted(wanted->type) > 0;
     hid_t fcpl, dcpl;
     int status;
 
-    if (last->dcpl >= 0 && last->pool == root->pool && last->named == named && last->fixed == fixed &&
+    if (last->dcpl >= 0 && last->pool == root->pool && last->named == named && last->low == file->low &&
         H5Pequal(last->dcpl, wanted->dcpl) > 0)
         return 1;
     forget(last);
     fcpl = cow_native_file_fcpl(file->native);
     dcpl = properties(wanted, root, pool);
-    status = fcpl < 0 || dcpl < 0 ? 0 : cow_scratch_header(fcpl, dcpl, wanted->type, wanted->space, &last->made);
+    status =
+        fcpl < 0 || dcpl < 0 ? 0 : cow_scratch_header(fcpl, dcpl, wanted->type, wanted->space, file->low, &last->made);
     cow_close(fcpl, dcpl);
     last->pool = (uint32_t)root->pool;
     last->named = named;
-    last->fixed = fixed;
+    last->low = file->low;
     if (status <= 0)
         return 0;
     if ((status = place_fill(last, bytes)) > 0)

@@ -17,19 +17,21 @@
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define FILE_INCREMENT (256u << 10)
+#define LOW            H5F_LIBVER_V18 /* so chunks have an index that all readers know */
 
 struct cow_scratch {
     cow_chunk_store *chunks; /* owns the dataset, which keeps the file open */
     cow_kept_type *type;     /* the caller's */
 };
 
-/* An empty file in memory, with addresses as large as in one with FCPL, which make out the size of references. Open files of this driver
+/* An empty file in memory, with addresses as large as in one with FCPL, which make out the size of references, and headers like those there. Open files of this driver
  * are told apart by name, and HDF5 looks for a file of that name on disk first: so it is one that nobody else uses. */
 static hid_t create_file(const void *owner, hid_t fcpl)
 {
@@ -37,13 +39,16 @@ static hid_t create_file(const void *owner, hid_t fcpl)
     hid_t file = H5I_INVALID_HID, fapl = H5Pcreate(H5P_FILE_ACCESS), own = H5Pcreate(H5P_FILE_CREATE),
           native = cow_native_id();
     size_t address, length;
+    unsigned shared; /* indexes of shared messages: where there are any, HDF5 numbers the messages of all headers */
 
     snprintf(name, sizeof name, "h5cow-scratch-%ld-%p", (long)getpid(), owner);
     if (fapl < 0 || own < 0 || native < 0 || H5Pget_sizes(fcpl, &address, &length) < 0 ||
-        H5Pset_sizes(own, address, length) < 0 || H5Pset_vol(fapl, native, NULL) < 0 ||
-        H5Pset_fapl_core(fapl, FILE_INCREMENT, false) < 0 ||
-        H5Pset_libver_bounds(fapl, H5F_LIBVER_V18, H5F_LIBVER_LATEST) < 0 ||
-        H5Pset_fclose_degree(fapl, H5F_CLOSE_WEAK) < 0 || (file = H5Fcreate(name, H5F_ACC_TRUNC, own, fapl)) < 0)
+        H5Pset_sizes(own, address, length) < 0 || H5Pget_shared_mesg_nindexes(fcpl, &shared) < 0 ||
+        (shared > 0 && (H5Pset_shared_mesg_nindexes(own, 1) < 0 ||
+                        H5Pset_shared_mesg_index(own, 0, H5O_SHMESG_ATTR_FLAG, UINT_MAX) < 0)) ||
+        H5Pset_vol(fapl, native, NULL) < 0 || H5Pset_fapl_core(fapl, FILE_INCREMENT, false) < 0 ||
+        H5Pset_libver_bounds(fapl, LOW, H5F_LIBVER_LATEST) < 0 || H5Pset_fclose_degree(fapl, H5F_CLOSE_WEAK) < 0 ||
+        (file = H5Fcreate(name, H5F_ACC_TRUNC, own, fapl)) < 0)
         cow_error_native("cannot make a scratch file in memory for filters");
     cow_close(own, fapl);
     return file;
@@ -293,15 +298,24 @@ static uint8_t *bytes_of(hid_t file, size_t *size)
     return image;
 }
 
-/* A named type of FILE that is equal to TYPE. */
-static hid_t name_type(hid_t file, hid_t type)
+/* A type of FILE that is equal to TYPE, encoded as HDF5 encodes it within bounds that begin with LOW; named if that is. */
+static hid_t type_in(hid_t file, hid_t type, H5F_libver_t low)
 {
-    hid_t own = H5Tcopy(type);
+    const bool named = H5Tcommitted(type) > 0;
+    hid_t own = H5Tcopy(type), opened = H5I_INVALID_HID, copy = H5I_INVALID_HID;
 
-    if (own >= 0 && H5Tcommit_anon(file, own, H5P_DATATYPE_CREATE_DEFAULT, H5P_DATATYPE_ACCESS_DEFAULT) >= 0)
+    if (!named && low < H5F_LIBVER_V110)
         return own;
-    cow_close(own);
-    cow_error_native("cannot make a named type in a scratch file");
+    /* HDF5 encodes anew what it puts into the file, which only who opens it has */
+    if (own >= 0 && H5Fset_libver_bounds(file, low < LOW ? LOW : low, H5F_LIBVER_LATEST) >= 0 &&
+        H5Tcommit2(file, "type", own, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0 &&
+        (opened = H5Topen2(file, "type", H5P_DEFAULT)) >= 0 && (named || (copy = H5Tcopy(opened)) >= 0) &&
+        H5Fset_libver_bounds(file, LOW, H5F_LIBVER_LATEST) >= 0) {
+        cow_close(own, named ? H5I_INVALID_HID : opened);
+        return named ? opened : copy;
+    }
+    cow_close(own, opened, copy);
+    cow_error_native("cannot make a type in a scratch file");
     return H5I_INVALID_HID;
 }
 
@@ -353,9 +367,9 @@ static int keep(const uint8_t *image, size_t all, hid_t type, uint64_t address, 
     return status > 0 ? keep_heap(image, all, type, head) : status;
 }
 
-int cow_scratch_header(hid_t fcpl, hid_t dcpl, hid_t type, hid_t space, cow_scratch_head *head)
+int cow_scratch_header(hid_t fcpl, hid_t dcpl, hid_t type, hid_t space, H5F_libver_t low, cow_scratch_head *head)
 {
-    hid_t file = create_file(head, fcpl), named = H5I_INVALID_HID;
+    hid_t file = create_file(head, fcpl), own = file < 0 ? H5I_INVALID_HID : type_in(file, type, low);
     cow_loc root = {.type = H5I_FILE};
     uint8_t *image = NULL;
     void *dataset;
@@ -364,15 +378,9 @@ int cow_scratch_header(hid_t fcpl, hid_t dcpl, hid_t type, hid_t space, cow_scra
     int status = -1;
 
     *head = (cow_scratch_head){.header = NULL};
-    if (file >= 0 && H5Tcommitted(type) > 0 && (named = name_type(file, type)) < 0) {
-        H5Fclose(file);
-        return -1;
-    }
-    if (file < 0)
-        return -1;
-    if (cow_native_enter() == 0) {
+    if (own >= 0 && cow_native_enter() == 0) {
         root.object = H5VLobject(file);
-        if ((dataset = cow_native_dataset_create(root, "head", named < 0 ? type : named, space, dcpl)) != NULL) {
+        if ((dataset = cow_native_dataset_create(root, "head", own, space, dcpl)) != NULL) {
             status = cow_native_info((cow_loc){dataset, H5I_DATASET}, NULL, H5O_INFO_BASIC, &info);
             if (cow_native_dataset_close(dataset) < 0)
                 status = -1;
@@ -382,8 +390,9 @@ int cow_scratch_header(hid_t fcpl, hid_t dcpl, hid_t type, hid_t space, cow_scra
     if (status == 0)
         status = (image = bytes_of(file, &all)) == NULL ? -1 : keep(image, all, type, cow_address(&info.token), head);
     free(image);
-    cow_close(named);
-    H5Fclose(file);
+    cow_close(own);
+    if (file >= 0)
+        H5Fclose(file);
     if (status <= 0)
         cow_scratch_head_free(head);
     return status;

@@ -28,8 +28,8 @@ typedef struct cow_scratch_head {
     uint64_t heap_address; /* as the header says */
 } cow_scratch_head;
 /* That of a dataset of that TYPE (a named one: another that is equal), SPACE and DCPL, its filters' parameters computed, which are used
- * as they are, in a file that was made with FCPL and has the bounds of HDF5 1.8. 1; 0: there is none of one chunk, or what it names in heaps is more; -1. */
-int cow_scratch_header(hid_t fcpl, hid_t dcpl, hid_t type, hid_t space, cow_scratch_head *head);
+ * as they are, in a file that was made with FCPL and has the bounds of HDF5 1.8, but the type is encoded for bounds that begin with LOW. 1; 0: there is none of one chunk, or what it names in heaps is more; -1. */
+int cow_scratch_header(hid_t fcpl, hid_t dcpl, hid_t type, hid_t space, H5F_libver_t low, cow_scratch_head *head);
 void cow_scratch_head_free(cow_scratch_head *head); /* what it has, not itself */
 
 /* DCPL: of a chunked dataset, its filters' parameters computed, which are used as they are; only copied. TYPE: its datatype, which the caller

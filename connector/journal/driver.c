@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #define NAME                     "h5cow_journal"
-#define UNNAMED                  "/proc/self/fd/"
 #define VALUE                    ((H5FD_class_value_t)0x6835) /* beyond what HDF5 itself numbers */
 #define GIVEN_BYTES              ((uint64_t)64 << 20) /* what is written there is held in memory until the commit */
 #define MOST_MET                 ((size_t)1 << 17)    /* object headers that are remembered: 6 MiB */
@@ -39,7 +38,6 @@ typedef struct driver_file {
     uint64_t given; /* bytes of them, since they were offered */
     bool held, offered;
     bool writable;
-    bool unnamed;    /* in memory, without a place in a folder */
     cow_place piece; /* of the last page that was taken past HDF5: what is left */
     cow_map met;     /* addresses of object headers that HDF5 has read or written */
     bool all_met;    /* and perhaps of others */
@@ -98,7 +96,6 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t fapl, haddr_t
         goto failed;
     }
     file->writable = mode.writable;
-    file->unnamed = strncmp(name, UNNAMED, sizeof UNNAMED - 1) == 0;
     file->options = options == NULL ? cow_journal_defaults : *options;
     if ((file->journal = cow_journal_open(name, mode, &file->options, &number)) == NULL)
         goto failed;
@@ -156,9 +153,10 @@ static herr_t driver_query(const H5FD_t *pub, unsigned long *flags)
     *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
              H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_POSIX_COMPAT_HANDLE | H5FD_FEAT_SUPPORTS_SWMR_IO |
              H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
-    if (pub != NULL && !cow_journal_plain(((const driver_file *)pub)->journal))
+    if (pub != NULL &&
+        (((const driver_file *)pub)->options.in_memory || !cow_journal_plain(((const driver_file *)pub)->journal)))
         *flags &= ~(unsigned long)H5FD_FEAT_ACCUMULATE_METADATA;
-    if (pub != NULL && ((const driver_file *)pub)->unnamed)
+    if (pub != NULL && ((const driver_file *)pub)->options.in_memory)
         *flags &= ~(unsigned long)H5FD_FEAT_POSIX_COMPAT_HANDLE; /* HDF5 would look for what the name leads to */
     if (pub != NULL && ((const driver_file *)pub)->joined)
         *flags |= H5FD_FEAT_IGNORE_DRVRINFO;
@@ -507,6 +505,13 @@ cow_journal *cow_journal_driver_of_file(unsigned long fileno)
     cow_journal *journal = cow_journal_driver_reads(fileno);
 
     return journal == NULL || cow_journal_plain(journal) ? NULL : journal;
+}
+
+cow_journal *cow_journal_driver_writes(unsigned long fileno)
+{
+    const driver_file *file = numbered(fileno);
+
+    return file != NULL && (file->options.in_memory || !cow_journal_plain(file->journal)) ? file->journal : NULL;
 }
 
 cow_journal *cow_journal_driver_reads(unsigned long fileno)

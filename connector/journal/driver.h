@@ -45,6 +45,8 @@ bool cow_journal_driver_met(unsigned long fileno, uint64_t address);
 
 /* The journal of the file that HDF5 gave the number FILENO (H5Fget_fileno); NULL: the file has none. */
 cow_journal *cow_journal_driver_of_file(unsigned long fileno);
+/* The same for what is written past HDF5, also where the file is in memory and needs no journal. */
+cow_journal *cow_journal_driver_writes(unsigned long fileno);
 /* The same to read the file's bytes, also where there is no journal in it. NULL: it has another driver. */
 cow_journal *cow_journal_driver_reads(unsigned long fileno);
 /* Does HDF5 have a file of this journal open? */

@@ -25,6 +25,7 @@ typedef struct cow_journal_options {
     unsigned lock_timeout;   /* milliseconds to wait for another writer */
     unsigned apply_interval; /* milliseconds: commits that come faster are applied together */
     bool protect;            /* a file that is written is protected from its next commit on: withhold.c */
+    bool in_memory;          /* its name is a way to it, and no place in a folder */
     bool brief;    /* opened for a moment, to apply what waits: never waits itself, and other writers wait for it */
     bool borrowed; /* the file was reached round the connector (external link, virtual dataset, mount): a file
                                 with a journal can be read, and not be written before cow_journal_take_on */

@@ -72,7 +72,7 @@ static bool known(void *file, cow_native_bytes *bytes)
 
 bool cow_native_file_bytes(void *file, cow_native_bytes *bytes)
 {
-    return known(file, bytes) && (bytes->journal = cow_journal_driver_of_file(bytes->fileno)) != NULL;
+    return known(file, bytes) && (bytes->journal = cow_journal_driver_writes(bytes->fileno)) != NULL;
 }
 
 bool cow_native_file_looks(void *file, cow_native_bytes *bytes)

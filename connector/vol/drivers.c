@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,59 +129,96 @@ cow_driver_way cow_driver_choose(const char *name, unsigned flags, hid_t fapl)
     return way;
 }
 
-/* The newest state of a file, in memory: HDF5 opens it like any other file by a path of this process. */
+/* A file in memory: HDF5 opens it like any other file, by a path of this process. */
 struct cow_memory {
     cow_memory *next;
-    char *name; /* of the file, the same for all its names */
+    char *name; /* of the file that is copied, the same for all its names; or what an image is called */
     char path[32];
     int descriptor;
     unsigned users;
+    bool image; /* of no file */
 };
 
 static cow_memory *memories;
 
+static cow_memory *new_memory(const char *name)
+{
+    cow_memory *m = calloc(1, sizeof *m);
+
+    if (m == NULL || (m->name = strdup(name)) == NULL) {
+        free(m);
+        cow_error(COW_MEMORY, "%s: no memory to open the file", name);
+        return NULL;
+    }
+    m->next = memories;
+    memories = m;
+    m->users = 1;
+    if ((m->descriptor = memfd_create("h5cow", MFD_CLOEXEC)) < 0) {
+        cow_error(COW_IO, "%s: cannot make a file in memory: %s", name, strerror(errno));
+        cow_memory_close(m);
+        return NULL;
+    }
+    snprintf(m->path, sizeof m->path, "/proc/self/fd/%d", m->descriptor);
+    return m;
+}
+
+static cow_memory *kept(cow_memory *m, int status, const char *what)
+{
+    if (status == 0)
+        return m;
+    cow_error(COW_IO, "%s: cannot %s: %s", m->name, what, strerror(errno));
+    cow_memory_close(m);
+    return NULL;
+}
+
 /* Byte by byte: a copy of a file at work is one of its committed states. */
-static int fill_memory(const cow_memory *m)
+static int copy_file(const cow_memory *m)
 {
     const int from = open(m->name, O_RDONLY | O_CLOEXEC);
     ssize_t n = from < 0 ? -1 : 1;
+    int number;
 
     while (n > 0 || (n < 0 && from >= 0 && errno == EINTR))
         n = sendfile(m->descriptor, from, NULL, (size_t)1 << 30);
-    if (n < 0)
-        cow_error(COW_IO, "%s: cannot copy the file to memory: %s", m->name, strerror(errno));
+    number = errno;
     if (from >= 0)
         close(from);
+    errno = number;
     return n < 0 ? -1 : 0;
 }
 
 cow_memory *cow_memory_open(const char *name)
 {
-    char *real = realpath(name, NULL);
+    char real[PATH_MAX];
     cow_memory *m = memories;
 
-    while (m != NULL && real != NULL && strcmp(m->name, real) != 0)
+    if (realpath(name, real) == NULL)
+        snprintf(real, sizeof real, "%s", name);
+    while (m != NULL && (m->image || strcmp(m->name, real) != 0))
         m = m->next;
     if (m != NULL) {
         m->users++;
-        free(real);
         return m;
     }
-    if (real == NULL || (m = calloc(1, sizeof *m)) == NULL) {
-        cow_error(COW_MEMORY, "%s: no memory to open the file", name);
-        free(real);
+    return (m = new_memory(real)) == NULL ? NULL : kept(m, copy_file(m), "copy the file to memory");
+}
+
+cow_memory *cow_memory_image(const char *name, const void *image, size_t size)
+{
+    cow_memory *m = new_memory(name);
+    size_t done = 0;
+
+    if (m == NULL)
         return NULL;
+    m->image = true;
+    while (done < size) {
+        const ssize_t n = write(m->descriptor, (const char *)image + done, size - done);
+
+        if (n < 0 && errno != EINTR)
+            break;
+        done += n < 0 ? 0 : (size_t)n;
     }
-    *m = (cow_memory){memories, real, "", memfd_create("h5cow", MFD_CLOEXEC), 1};
-    memories = m;
-    snprintf(m->path, sizeof m->path, "/proc/self/fd/%d", m->descriptor);
-    if (m->descriptor < 0 || fill_memory(m) < 0) {
-        if (m->descriptor < 0)
-            cow_error(COW_IO, "%s: cannot make a file in memory: %s", name, strerror(errno));
-        cow_memory_close(m);
-        return NULL;
-    }
-    return m;
+    return kept(m, done < size ? -1 : 0, "keep an image in memory");
 }
 
 const char *cow_memory_path(const cow_memory *memory)

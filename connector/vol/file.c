@@ -426,7 +426,8 @@ static int prepare(opening *o, const char *name)
                     without_swmr(o->name, o->fapl, &o->native_flags, &o->swmr) < 0 || cow_small_blocks(o->under) < 0 ||
                     suit_history(o->name, o->flags, o->fapl, o->under) < 0))
         return -1;
-    return cow_vol_file_use_journal(o->under, o->fapl, o->options);
+    return o->memory != NULL ? cow_vol_file_use_memory(o->under, o->options)
+                             : cow_vol_file_use_journal(o->under, o->fapl, o->options);
 }
 
 static void remember(const opening *o, cow_object *object)
@@ -435,7 +436,7 @@ static void remember(const opening *o, cow_object *object)
     cow_class_version_missed(false);
     object->home->writable = o->flags & H5F_ACC_RDWR;
     object->home->memory = o->memory;
-    if (o->fapl != o->given)
+    if (o->fapl != o->given || o->memory != NULL)
         object->home->asked.driver = H5Pcopy(o->given);
     if (o->swmr) {
         object->home->swmr_read = o->flags & H5F_ACC_SWMR_READ;
@@ -444,6 +445,52 @@ static void remember(const opening *o, cow_object *object)
         if (o->flags & H5F_ACC_SWMR_WRITE)
             cow_home_start_swmr(object->home, object->home->asked.read_attempts);
     }
+}
+
+/* What an opened image has, in a malloced block. */
+static void *image_of(void *native, size_t *size)
+{
+    H5VL_native_file_optional_args_t image = {.get_file_image = {.buf_size = 0, .buf = NULL, .image_len = size}};
+    H5VL_optional_args_t args = {.op_type = H5VL_NATIVE_FILE_GET_FILE_IMAGE, .args = &image};
+    void *block;
+
+    if (H5VLfile_optional(native, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL) < 0 ||
+        (block = malloc(*size)) == NULL)
+        return NULL;
+    image.get_file_image.buf = block;
+    image.get_file_image.buf_size = *size;
+    if (H5VLfile_optional(native, cow_native_id(), &args, H5P_DATASET_XFER_DEFAULT, NULL) >= 0)
+        return block;
+    free(block);
+    return NULL;
+}
+
+/* An image with a history is written in a file in memory, whose driver hides from HDF5 what it must not see. NULL: recorded, and the file is closed. */
+static void *take_image(opening *o, void *native)
+{
+    size_t size = 0;
+    void *image;
+
+    if (o->ours || !(o->flags & H5F_ACC_RDWR) || H5Pget_driver(o->given) != cow_library_driver(COW_VFD_CORE) ||
+        cow_file_has_history(native) <= 0)
+        return native;
+    if ((image = image_of(native, &size)) == NULL)
+        cow_error_native("%s: cannot read the image", o->name);
+    else
+        o->memory = cow_memory_image(o->name, image, size);
+    free(image);
+    cow_object_close_native(native, H5I_FILE);
+    if (o->memory == NULL)
+        return NULL;
+    o->given_name = o->name;
+    o->name = cow_memory_path(o->memory);
+    if (H5Pset_file_image(o->under, NULL, 0) < 0 || H5Pset_fapl_sec2(o->under) < 0 || cow_small_blocks(o->under) < 0 ||
+        cow_vol_file_use_memory(o->under, o->options) < 0 ||
+        (native = H5VLfile_open(o->name, o->flags, o->under, H5P_DATASET_XFER_DEFAULT, NULL)) == NULL) {
+        cow_error_native("%s: cannot open the image in memory", o->given_name);
+        return NULL;
+    }
+    return native;
 }
 
 void *cow_vol_file_open(const char *name, unsigned flags, hid_t fapl, hid_t dxpl, void **req)
@@ -461,8 +508,9 @@ void *cow_vol_file_open(const char *name, unsigned flags, hid_t fapl, hid_t dxpl
             stack = cow_errors_take(); /* programs read the reason there; closing the lists would clear it */
             if (!o.ours && (flags & H5F_ACC_RDWR))
                 cow_driver_explain(o.name, fapl, o.under, &stack);
-        } else
-            object = open_known(native, o.name, o.given_name, o.revision, flags, o.options, o.fapl, o.ours);
+        } else if ((native = take_image(&o, native)) != NULL)
+            object = open_known(native, o.memory != NULL ? o.given_name : o.name, o.given_name, o.revision, flags,
+                                o.options, o.fapl, o.ours);
     }
     if (object == NULL || object->home == NULL || object->home->file == NULL)
         cow_label_tell(o.name);

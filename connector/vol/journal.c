@@ -14,21 +14,32 @@ static const bool with_journal = false;
 static const bool with_journal = true;
 #endif
 
-int cow_vol_file_use_journal(hid_t under, hid_t fapl, const cow_options *options)
+static int use_journal(hid_t under, const cow_options *options, bool in_memory)
 {
     static const cow_sync syncs[] = {[COW_OPTION_SYNC_FULL] = COW_SYNC_FULL,
                                      [COW_OPTION_SYNC_NORMAL] = COW_SYNC_NORMAL,
                                      [COW_OPTION_SYNC_OFF] = COW_SYNC_OFF};
     cow_journal_options journal = cow_journal_defaults;
 
-    if (!with_journal || !cow_default_driver(fapl))
+    if (!with_journal)
         return 0;
+    journal.in_memory = in_memory;
     if (options != NULL) {
         journal.sync = syncs[options->sync];
         journal.protect = options->protect;
         journal.lock_timeout = options->lock_timeout * 1000;
     }
     return cow_journal_driver_set(under, &journal);
+}
+
+int cow_vol_file_use_journal(hid_t under, hid_t fapl, const cow_options *options)
+{
+    return cow_default_driver(fapl) ? use_journal(under, options, false) : 0;
+}
+
+int cow_vol_file_use_memory(hid_t under, const cow_options *options)
+{
+    return use_journal(under, options, true);
 }
 
 int cow_vol_file_show_sec2(hid_t fapl)

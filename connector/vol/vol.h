@@ -501,6 +501,8 @@ bool cow_native_fapl_keeps_files(void);
 /* Put the journal driver on UNDER, the list of the native connector, unless FAPL, the application's, has a driver of its
  * own. */
 int cow_vol_file_use_journal(hid_t under, hid_t fapl, const cow_options *options);
+/* The same for a file in memory, cow_memory_open. */
+int cow_vol_file_use_memory(hid_t under, const cow_options *options);
 /* What the application is shown instead. */
 int cow_vol_file_show_sec2(hid_t fapl);
 /* HDF5 itself opened a file with history for writing, through a link. false: it can only be read. */
@@ -536,6 +538,8 @@ cow_driver_way cow_driver_choose(const char *name, unsigned flags, hid_t fapl);
 /* A file in memory that has the newest state of the file NAME; the one that is there is used again. NULL: recorded. */
 typedef struct cow_memory cow_memory;
 cow_memory *cow_memory_open(const char *name);
+/* One that has the SIZE bytes of IMAGE, which the program calls NAME. */
+cow_memory *cow_memory_image(const char *name, const void *image, size_t size);
 const char *cow_memory_path(const cow_memory *memory); /* under which HDF5 shall open it */
 void cow_memory_close(cow_memory *memory);             /* NULL does nothing */
 /* A new list with that driver; H5Pclose it. */
