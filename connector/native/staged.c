@@ -70,6 +70,30 @@ int cow_staged_link(void *file, const cow_native_bytes *bytes, const cow_staged 
     return 0;
 }
 
+static bool has_path(void *at, H5I_type_t type)
+{
+    H5VL_object_get_args_t args = {.op_type = H5VL_OBJECT_GET_NAME};
+    H5VL_loc_params_t self = cow_by_self(type);
+    size_t length = 0;
+
+    args.args.get_name.name_len = &length;
+    return H5VLobject_get(at, &self, cow_native_id(), &args, DXPL, NULL) >= 0 && length > 0;
+}
+
+/* HDF5 1.14.5 crashes where it moves a link to a group that has no path. */
+static bool give_link(cow_loc group, const H5VL_loc_params_t *source, void *at, const H5VL_loc_params_t *target,
+                      hid_t lcpl)
+{
+    H5VL_link_create_args_t hard = {.op_type = H5VL_LINK_CREATE_HARD};
+
+    if (has_path(at, target->obj_type))
+        return H5VLlink_move(group.object, source, at, target, cow_native_id(), lcpl, H5P_LINK_ACCESS_DEFAULT, DXPL,
+                             NULL) >= 0;
+    hard.args.hard.curr_obj = group.object;
+    hard.args.hard.curr_loc_params = *source;
+    return H5VLlink_create(&hard, at, target, cow_native_id(), lcpl, H5P_LINK_ACCESS_DEFAULT, DXPL, NULL) >= 0;
+}
+
 int cow_staged_link_to(void *file, const cow_native_bytes *bytes, uint64_t address, void *at,
                        const H5VL_loc_params_t *loc, const char *to, hid_t lcpl)
 {
@@ -84,8 +108,7 @@ int cow_staged_link_to(void *file, const cow_native_bytes *bytes, uint64_t addre
         return 0;
     H5E_BEGIN_TRY
     {
-        moved = H5VLlink_move(group.object, &source, at, &target, cow_native_id(), lcpl, H5P_LINK_ACCESS_DEFAULT, DXPL,
-                              NULL) >= 0;
+        moved = give_link(group, &source, at, &target, lcpl);
     }
     H5E_END_TRY
     if (!moved)
